@@ -1,0 +1,20 @@
+"""The app: what happens once every model is loaded."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class JobQueueConfig(AppConfig):
+    """Finds the site's `jobs` modules and registers the system checks."""
+
+    name = "django_jobqueue"
+    label = "django_jobqueue"
+    verbose_name = _("Job queue")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Discover handlers and register checks; called once by Django."""
+        from . import checks, discovery
+
+        checks.register()
+        discovery.discover_jobs()

@@ -1,0 +1,205 @@
+"""The only reader of the site's settings: one dict, `JOBQUEUE`, over the defaults here.
+
+`settings.POLL_INTERVAL` and its like give parsed values: every duration in seconds as a float
+(None where a setting may be off), whether the site wrote seconds or a timedelta.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+
+from .exceptions import InvalidSettings
+
+SETTINGS_NAME = "JOBQUEUE"
+
+Parser = Callable[[Any], Any]
+
+TEN_YEARS = 10 * 365 * 24 * 3600.0
+
+
+class Unusable(ValueError):
+    """A value that a parser refuses; the text says what it expects."""
+
+
+def boolean(value: Any) -> bool:
+    """Accept True or False only: a string "False" is a mistake, not a truth."""
+    if isinstance(value, bool):
+        return value
+    raise Unusable("True or False")
+
+
+def whole_number(lowest: int | None = None, highest: int = 2**31 - 1) -> Parser:
+    """Return a parser of integers from `lowest` (None: any) to `highest`."""
+
+    def parse(value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if (lowest is None or value >= lowest) and value <= highest:
+                return value
+        if lowest is None:
+            raise Unusable("a whole number")
+        raise Unusable(f"a whole number from {lowest} to {highest}")
+
+    return parse
+
+
+def duration(*, least: float = 0.0, optional: bool = False) -> Parser:
+    """Return a parser of durations: seconds or a timedelta, at least `least` seconds."""
+
+    def parse(value: Any) -> float | None:
+        if value is None and optional:
+            return None
+        seconds = value.total_seconds() if isinstance(value, timedelta) else value
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+            if math.isfinite(seconds) and least <= seconds <= TEN_YEARS:
+                return float(seconds)
+        ending = ", or None" if optional else ""
+        raise Unusable(f"seconds or a timedelta, at least {least:g} s and finite{ending}")
+
+    return parse
+
+
+def worker_mode(value: Any) -> Any:
+    """Accept a string or a callable; which mode it names is read at every claim."""
+    if value is None or isinstance(value, str) or callable(value):
+        return value
+    raise Unusable('"all", "system" or "off", or a callable that returns one of them')
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Accept a list of strings or one string with commas."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, list | tuple | set | frozenset):
+        if all(isinstance(name, str) for name in value):
+            return tuple(name.strip() for name in value if name.strip())
+    raise Unusable("a list of job types, or one string with commas")
+
+
+def text(value: Any) -> str | None:
+    """Accept a string without a path separator, or None."""
+    if value is None or (isinstance(value, str) and value and not set(value) & {"/", "\\", "\0"}):
+        return value
+    raise Unusable("a non-empty string without a path separator, or None")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of `JOBQUEUE`: its default and how a value is read."""
+
+    default: Any
+    parse: Parser
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "WORKER_MODE": Setting("all", worker_mode),
+    "WORKER_CONCURRENCY": Setting(2, whole_number()),
+    "POLL_INTERVAL": Setting(5, duration(least=0.001)),
+    "JOB_TIMEOUT": Setting(600, duration()),
+    "LEASE_CAP": Setting(90, duration(least=0.001, optional=True)),
+    "SYSTEM_MODE_EXTRA_TYPES": Setting([], names),
+    "MAX_ATTEMPTS": Setting(3, whole_number(1, 32_767)),
+    "RETRY_BASE": Setting(2, duration()),
+    "RETRY_MAX": Setting(60, duration()),
+    "RATE_LIMIT_MAX_HITS": Setting(10, whole_number(0, 32_767)),
+    "RATE_LIMIT_BASE": Setting(30, duration()),
+    "RATE_LIMIT_MAX": Setting(900, duration()),
+    "SHUTDOWN_GRACE": Setting(25, duration()),
+    "REAPER_ENABLED": Setting(True, boolean),
+    "REAPER_INTERVAL": Setting(30, duration(least=0.001)),
+    "STUCK_THRESHOLD": Setting(1800, duration(least=0.001)),
+    "HISTORY_RETENTION": Setting(timedelta(days=30), duration()),
+    "PURGE_ENABLED": Setting(True, boolean),
+    "MAX_PAYLOAD_BYTES": Setting(1024 * 1024, whole_number(2)),
+    "MAX_RESULT_BYTES": Setting(1024 * 1024, whole_number(2)),
+    "NOTIFY": Setting(True, boolean),
+    "TEMP_PREFIX": Setting(None, text),
+    "NODES_ENABLED": Setting(False, boolean),
+    "MAX_ABANDONED": Setting(100, whole_number(0)),
+}
+
+DEFAULTS: Mapping[str, Any] = {key: setting.default for key, setting in SETTINGS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A wrong key or value of `JOBQUEUE`, in one sentence and with a remedy."""
+
+    key: str
+    message: str
+    hint: str
+    unknown_key: bool = False
+
+
+def site_settings() -> Any:
+    """Return `JOBQUEUE` as the site wrote it; an empty dict when it did not."""
+    return getattr(django_settings, SETTINGS_NAME, None) or {}
+
+
+def problems() -> Iterator[Problem]:
+    """Yield everything wrong with `JOBQUEUE`: for the system checks and for clear errors."""
+    site = site_settings()
+    if not isinstance(site, Mapping):
+        yield Problem(
+            SETTINGS_NAME,
+            f"{SETTINGS_NAME} is {type(site).__name__} {site!r}; expected a dict.",
+            f'Write {SETTINGS_NAME} = {{"WORKER_CONCURRENCY": 4}}, or leave it out.',
+        )
+        return
+    for key, value in site.items():
+        if key not in SETTINGS:
+            yield Problem(
+                str(key),
+                f"{SETTINGS_NAME}[{key!r}] is not a setting of django-jobqueue.",
+                f"Remove it, or use one of: {', '.join(sorted(SETTINGS))}.",
+                unknown_key=True,
+            )
+            continue
+        try:
+            SETTINGS[key].parse(value)
+        except Unusable as expected:
+            yield Problem(
+                key,
+                f"{SETTINGS_NAME}[{key!r}] is {value!r}; expected {expected}.",
+                f"Correct it, or leave it out for the default, {DEFAULTS[key]!r}.",
+            )
+
+
+class Settings:
+    """The parsed settings as attributes, read once and again after `setting_changed`."""
+
+    def __getattr__(self, key: str) -> Any:
+        """Return the parsed value of `key`; a wrong value raises InvalidSettings naming it."""
+        if key not in SETTINGS:
+            raise AttributeError(f"django-jobqueue has no setting {key!r}")
+        site = site_settings()
+        if not isinstance(site, Mapping):
+            raise InvalidSettings(f"{SETTINGS_NAME} is {site!r}; expected a dict.")
+        try:
+            value = SETTINGS[key].parse(site.get(key, DEFAULTS[key]))
+        except Unusable as expected:
+            raise InvalidSettings(
+                f"{SETTINGS_NAME}[{key!r}] is {site[key]!r}; expected {expected}."
+            ) from None
+        self.__dict__[key] = value
+        return value
+
+    def reload(self) -> None:
+        """Forget what was read; the next access reads the site's settings again."""
+        self.__dict__.clear()
+
+
+settings = Settings()
+
+
+def reload_settings(*, setting: str, **_: Any) -> None:
+    """Follow `override_settings`."""
+    if setting == SETTINGS_NAME:
+        settings.reload()
+
+
+setting_changed.connect(reload_settings)

@@ -1,0 +1,60 @@
+"""What the manager asks of a database, and what is the same on all of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from ..models import Job, JobAttempt, QueueControl
+    from ..states import Claim, Decision
+
+
+class Tables(NamedTuple):
+    """The models whose tables the transitions touch."""
+
+    job: "type[Job]"
+    attempt: "type[JobAttempt]"
+    control: "type[QueueControl]"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """Who wants jobs, how many (one for each token) and of which types and queues."""
+
+    tokens: Sequence[UUID]
+    leases: Mapping[str, timedelta]
+    executor: str
+    node_id: UUID | None = None
+    workers: Mapping[UUID, str] = field(default_factory=dict)
+    queues: Sequence[str] | None = None
+    max_attempts: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.tokens and self.leases and (self.queues is None or self.queues))
+
+
+class QueueDatabase(Protocol):
+    """The transitions that are written per database. Each is atomic and says what it changed."""
+
+    def insert(self, jobs: "Sequence[Job]", delays: Mapping[UUID, timedelta]) -> set[UUID]:
+        """Insert the jobs, but those whose dedup key an active job has; return the ids inserted.
+
+        A job in `delays` is scheduled that long after the insert. The times of the inserted
+        instances are filled in as stored. The caller's transaction stays usable.
+        """
+
+    def settle_and_claim(
+        self, decisions: "Sequence[Decision]", request: ClaimRequest | None
+    ) -> "tuple[set[UUID], list[Job]]":
+        """Write the decisions whose claim holds, claim jobs; return tokens written and jobs."""
+
+    def renew(self, claims: "Sequence[Claim]") -> set[UUID]:
+        """Extend the leases of the claims that hold and that nobody has locked."""
+
+    def release(self, claims: "Sequence[Claim]") -> set[UUID]:
+        """Return the claimed jobs to waiting with the attempt uncharged; return the tokens."""
+
+    def promote(self, limit: int) -> int:
+        """Make up to `limit` scheduled jobs ready whose time has come; return how many."""

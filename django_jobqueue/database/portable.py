@@ -1,0 +1,245 @@
+"""Every other database: a short transaction around guarded ORM updates.
+
+Serves SQLite, and is written for MySQL 8 and MariaDB. Rows are locked where the database can
+(`select_for_update(skip_locked=True)`); everywhere each UPDATE repeats its condition and counts
+its rows, so a lost race changes nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from django.db import IntegrityError, connections, transaction
+from django.db.models import Case, F, When
+
+from ..states import Claim, Decision, Executor, JobStatus, SettleOutcome
+from .base import ClaimRequest, Tables
+from .clock import database_now
+from .errors import retry_conflicts
+
+if TYPE_CHECKING:
+    from ..managers import JobQuerySet
+    from ..models import Job
+
+Answer = TypeVar("Answer")
+
+DEDUP_COLUMN = "dedup_key"
+"""What the unique violation of an active dedup key names, on every database."""
+
+
+class Portable:
+    """The transitions on one alias of any database."""
+
+    def __init__(self, tables: Tables, using: str) -> None:
+        self.tables = tables
+        self.using = using
+        self.connection = connections[using]
+
+    def insert(self, jobs: "Sequence[Job]", delays: Mapping[UUID, timedelta]) -> set[UUID]:
+        """Insert all jobs at once; one by one when a dedup key among them is taken."""
+
+        def run() -> set[UUID]:
+            now = database_now(self.connection)
+            for job in jobs:
+                if job.id in delays:
+                    job.scheduled_for = now + delays[job.id]
+                job.created_at = now
+                job.ready_at = job.scheduled_for or now
+            if self._insert(jobs):
+                return {job.id for job in jobs}
+            return {job.id for job in jobs if self._insert([job])}
+
+        return self._transaction(run)
+
+    def settle_and_claim(
+        self, decisions: Sequence[Decision], request: ClaimRequest | None
+    ) -> "tuple[set[UUID], list[Job]]":
+        """Settle, then claim, in one transaction."""
+
+        def run() -> "tuple[set[UUID], list[Job]]":
+            now = database_now(self.connection)
+            written = {d.claim.token for d in in_id_order(decisions) if self._settle(d, now)}
+            return written, self._claim(request, now) if request else []
+
+        return self._transaction(run)
+
+    def renew(self, claims: Sequence[Claim]) -> set[UUID]:
+        """Extend each lease by what its claim granted."""
+
+        def run() -> set[UUID]:
+            now = database_now(self.connection)
+            renewed = set()
+            for job in self._held(claims):
+                expiry = None
+                if job.lease_seconds is not None:
+                    expiry = now + timedelta(seconds=job.lease_seconds)
+                if self._holding(job).update(lease_expires_at=expiry) and job.claim_token:
+                    renewed.add(job.claim_token)
+            return renewed
+
+        return self._transaction(run)
+
+    def release(self, claims: Sequence[Claim]) -> set[UUID]:
+        """Hand the jobs back, with an attempt row each."""
+
+        def run() -> set[UUID]:
+            now = database_now(self.connection)
+            return {job.claim_token for job in self._held(claims) if self._release(job, now)}
+
+        return self._transaction(run)
+
+    def promote(self, limit: int) -> int:
+        """Make due jobs ready."""
+
+        def run() -> int:
+            now = database_now(self.connection)
+            due = self._locked(self._jobs().due(now).order_by("scheduled_for")[:limit])
+            ids = [job.pk for job in due.only("pk")]
+            return self._jobs().due(now).filter(pk__in=ids).update(scheduled_for=None)
+
+        return self._transaction(run)
+
+    def _transaction(self, run: Callable[[], Answer]) -> Answer:
+        def atomically() -> Answer:
+            with transaction.atomic(using=self.using):
+                return run()
+
+        return retry_conflicts(self.connection, atomically)
+
+    def _jobs(self) -> "JobQuerySet":
+        return self.tables.job._default_manager.using(self.using)
+
+    def _locked(self, jobs: "JobQuerySet") -> "JobQuerySet":
+        if self.connection.features.has_select_for_update_skip_locked:
+            return jobs.select_for_update(skip_locked=True)
+        return jobs
+
+    def _held(self, claims: Iterable[Claim]) -> "list[Job]":
+        tokens = dict(claims)
+        held = self._locked(self._jobs().running().filter(pk__in=tokens).order_by("pk"))
+        return [job for job in held if job.claim_token == tokens[job.pk]]
+
+    def _holding(self, job: "Job") -> "JobQuerySet":
+        return self._jobs().holding(Claim(job.pk, job.claim_token))
+
+    def _insert(self, jobs: "Sequence[Job]") -> bool:
+        """Insert the jobs; False, with nothing inserted, when a dedup key is taken."""
+        try:
+            with transaction.atomic(using=self.using):
+                self._jobs().bulk_create(jobs)
+        except IntegrityError as error:
+            if DEDUP_COLUMN in str(error):
+                return False
+            raise
+        return True
+
+    def _settle(self, decision: Decision, now: datetime) -> bool:
+        job = next(iter(self._held([decision.claim])), None)
+        if job is None or not self._holding(job).update(**assignments(decision, now)):
+            return False
+        if decision.outcome is not SettleOutcome.SUCCEEDED:
+            self._record(
+                job,
+                now,
+                number=decision.attempt.number,
+                outcome=decision.outcome,
+                error=decision.attempt.error,
+            )
+        return True
+
+    def _release(self, job: "Job", now: datetime) -> bool:
+        released = self._holding(job).update(
+            status=JobStatus.PENDING,
+            attempts=Case(When(attempts__gt=0, then=F("attempts") - 1), default=0),
+            scheduled_for=None,
+            ready_at=now,
+            claim_token=None,
+            lease_expires_at=None,
+        )
+        if released:
+            self._record(job, now, number=job.attempts, outcome=SettleOutcome.RELEASED)
+        return bool(released)
+
+    def _record(
+        self, job: "Job", now: datetime, *, number: int, outcome: SettleOutcome, error: Any = None
+    ) -> None:
+        self.tables.attempt._default_manager.using(self.using).create(
+            job_id=job.pk,
+            number=number,
+            outcome=outcome,
+            started_at=job.started_at,
+            finished_at=now,
+            executor=job.executor,
+            worker=job.worker,
+            claim_token=job.claim_token,
+            exception_class=error.exception_class if error else "",
+            message=error.message if error else "",
+            traceback=error.traceback if error else "",
+        )
+
+    def _claim(self, request: ClaimRequest, now: datetime) -> "list[Job]":
+        ready = self._jobs().ready().filter(type__in=request.leases)
+        if request.queues is not None:
+            ready = ready.filter(queue__in=request.queues)
+        pick = self._locked(
+            ready.not_paused().order_by("priority", "id")[: len(request.tokens)]
+        )
+        taken = zip(pick, request.tokens, strict=False)
+        return [job for job, token in taken if self._take(job, token, request, now)]
+
+    def _take(self, job: "Job", token: UUID, request: ClaimRequest, now: datetime) -> bool:
+        lease = request.leases[job.type]
+        granted = {
+            "status": JobStatus.RUNNING,
+            "attempts": job.attempts + 1,
+            "max_attempts": request.max_attempts.get(job.type, job.max_attempts),
+            "executor": Executor(request.executor),
+            "node_id": request.node_id,
+            "worker": request.workers.get(token, ""),
+            "claim_token": token,
+            "started_at": now,
+            "lease_seconds": lease.total_seconds(),
+            "lease_expires_at": now + lease,
+        }
+        still_ready = self._jobs().ready().filter(pk=job.pk, attempts=job.attempts)
+        if not still_ready.update(**granted):
+            return False
+        for name, value in granted.items():
+            setattr(job, name, value)
+        return True
+
+
+def in_id_order(decisions: Iterable[Decision]) -> list[Decision]:
+    """Return the decisions in the order in which every statement locks rows."""
+    return sorted(decisions, key=lambda decision: decision.claim.job_id)
+
+
+def assignments(decision: Decision, now: datetime) -> dict[str, Any]:
+    """Return what a settle writes on the row: column to value."""
+    changes = decision.changes
+    columns: dict[str, Any] = {
+        "status": changes.status,
+        "claim_token": None,
+        "lease_expires_at": None,
+        "scheduled_for": None,
+        "finished_at": now,
+    }
+    if changes.status is JobStatus.PENDING:
+        due = now + (changes.delay or timedelta(0))
+        columns |= {
+            "scheduled_for": due if changes.delay is not None else None,
+            "ready_at": due,
+            "finished_at": None,
+        }
+    if changes.status is JobStatus.SUCCEEDED:
+        columns["result"] = changes.result
+    if changes.last_error is not None:
+        columns["last_error"] = changes.last_error
+    if changes.attempts is not None:
+        columns["attempts"] = changes.attempts
+    if changes.rate_limit_hits is not None:
+        columns["rate_limit_hits"] = changes.rate_limit_hits
+    if changes.rate_limited:
+        columns["rate_limited_at"] = now
+    return columns

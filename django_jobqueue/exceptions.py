@@ -1,0 +1,67 @@
+"""Every exception this package raises on purpose, in one tree under `JobQueueError`."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+class JobQueueError(Exception):
+    """Base of all errors of this package."""
+
+
+class InvalidSettings(JobQueueError, ImproperlyConfigured):
+    """`JOBQUEUE` holds an unknown key or a value that cannot be used."""
+
+
+class SetupError(JobQueueError):
+    """A worker cannot start: the message says what is wrong and the remedy."""
+
+
+class EnqueueError(JobQueueError):
+    """A job could not be enqueued; nothing was written."""
+
+
+class InvalidJob(EnqueueError, ValueError):
+    """An argument of `enqueue` cannot be stored: the message names it and the remedy."""
+
+
+class InvalidPayload(InvalidJob):
+    """A payload that JSON or the database cannot hold: the message names the path."""
+
+
+class EnqueueConflict(EnqueueError):
+    """An active job with the same dedup key kept appearing and vanishing."""
+
+
+class InvalidResult(JobQueueError, ValueError):
+    """A handler returned something that cannot be stored as the job's result."""
+
+
+class PermanentError(JobQueueError):
+    """Raised by a handler: the job fails now, whatever attempts it has left."""
+
+
+class HandlerNotFound(PermanentError):
+    """No handler is registered in this process for the job's type."""
+
+
+class RateLimitError(JobQueueError):
+    """Raised by a handler whose provider asked it to wait.
+
+    `retry_after`: the least number of seconds until the next attempt, or None.
+    """
+
+    def __init__(self, message: str = "rate limited", *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class JobTimeoutError(JobQueueError, TimeoutError):
+    """An attempt ran longer than the ceiling of its type."""
+
+    def __init__(self, job_id: UUID, job_type: str, timeout: timedelta) -> None:
+        super().__init__(f"job {job_id} ({job_type}) ran longer than {timeout.total_seconds():g} s")
+        self.job_id = job_id
+        self.job_type = job_type
+        self.timeout = timeout

@@ -1,0 +1,14 @@
+"""UUIDv7 made in Python: known before the insert, ordered by time, the same on every database."""
+
+from uuid import UUID
+
+try:
+    from uuid import uuid7 as make_uuid7
+except ImportError:  # Python before 3.14
+    from uuid_utils.compat import uuid7 as make_uuid7
+
+
+def uuid7() -> UUID:
+    """Return a new UUIDv7; those of one process are strictly increasing."""
+    value: UUID = make_uuid7()
+    return value

@@ -1,0 +1,78 @@
+"""Which handler runs which type. The module itself is the registry of the process."""
+
+import threading
+import warnings
+from collections.abc import Mapping
+
+from .handlers.base import JobHandler
+
+_lock = threading.Lock()
+_handlers: dict[str, JobHandler] = {}
+
+
+def register(handler: JobHandler) -> JobHandler:
+    """Make `handler` the one that runs its type, and return it.
+
+    A second registration of a type replaces the first and warns. A profile that cannot be used
+    is dropped whole, with a warning, and the site's defaults apply. Raises TypeError for
+    something that is not a handler instance with a usable `type`.
+    """
+    if not isinstance(handler, JobHandler):
+        raise TypeError(f"register() got {handler!r}; expected an instance of a JobHandler subclass")
+    job_type = handler.type
+    if not isinstance(job_type, str) or not job_type or job_type != job_type.strip():
+        raise TypeError(
+            f"{handler!r} has the type {job_type!r}; expected a non-empty string without "
+            "surrounding spaces"
+        )
+    drop_invalid_profile(handler)
+    with _lock:
+        replaced = _handlers.get(job_type)
+        _handlers[job_type] = handler
+    if replaced is not None and replaced is not handler:
+        warnings.warn(
+            f"The handler of job type {job_type!r} was registered twice; "
+            f"{handler!r} replaces {replaced!r}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return handler
+
+
+def get(job_type: str) -> JobHandler | None:
+    """Return the handler of a type, or None when this process knows none."""
+    return _handlers.get(job_type)
+
+
+def types() -> tuple[str, ...]:
+    """Return the registered types, sorted."""
+    with _lock:
+        return tuple(sorted(_handlers))
+
+
+def handlers() -> Mapping[str, JobHandler]:
+    """Return a copy of the whole registry: type to handler."""
+    with _lock:
+        return dict(_handlers)
+
+
+def server_only_types() -> tuple[str, ...]:
+    """Return the types whose handler can never run on a node, sorted."""
+    return tuple(
+        sorted(name for name, handler in handlers().items() if not handler.node_eligible)
+    )
+
+
+def drop_invalid_profile(handler: JobHandler) -> None:
+    """Remove a profile that cannot be used from `handler`, with one warning."""
+    profile = handler.profile
+    if profile is None:
+        return
+    problem = profile.problem()
+    if problem is not None:
+        handler.profile = None
+        warnings.warn(
+            f"The profile of job type {handler.type!r} is ignored: {problem}.",
+            RuntimeWarning,
+            stacklevel=3,
+        )

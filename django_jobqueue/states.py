@@ -1,0 +1,130 @@
+"""The words and values that all layers share: states, outcomes, claims and decisions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+DEFAULT_QUEUE = "default"
+
+
+class JobStatus(TextChoices):
+    """Where a job is. A scheduled job is `pending` with `scheduled_for` set."""
+
+    PENDING = "pending", _("pending")
+    RUNNING = "running", _("running")
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+ACTIVE_STATUSES = (JobStatus.PENDING, JobStatus.RUNNING)
+TERMINAL_STATUSES = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED)
+
+
+class Executor(TextChoices):
+    """Who runs, or last ran, a job. Never claimed is the empty string."""
+
+    NONE = "", _("nobody yet")
+    SERVER = "server", _("server")
+    NODE = "node", _("node")
+
+
+class SettleOutcome(TextChoices):
+    """How an attempt ended."""
+
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")
+    RETRY_SCHEDULED = "retry-scheduled", _("retry scheduled")
+    RATE_LIMIT_DEFERRED = "rate-limit-deferred", _("deferred by a rate limit")
+    CANCELLED = "cancelled", _("cancelled")
+    CLAIM_LOST = "claim-lost", _("claim lost")
+    WRITE_FAILED = "write-failed", _("write failed")
+    RELEASED = "released", _("released")
+    REAPED = "reaped", _("reaped")
+
+
+class RetryResult(TextChoices):
+    """What `retry` did with one job."""
+
+    RETRIED = "retried", _("retried")
+    REFUSED = "refused", _("refused: neither failed nor cancelled")
+    DUPLICATE = "duplicate", _("refused: another active job has its dedup key")
+
+
+class PauseKind(TextChoices):
+    """What a `QueueControl` row pauses."""
+
+    QUEUE = "queue", _("queue")
+    TYPE = "type", _("type")
+
+
+class Claim(NamedTuple):
+    """The exclusive hold of one executor on one job: valid while the row carries the token."""
+
+    job_id: UUID
+    token: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """An exception in storable form: text without NUL and lone surrogates, capped."""
+
+    exception_class: str
+    message: str
+    traceback: str = ""
+
+    @property
+    def summary(self) -> str:
+        """`ClassName: message`, as `Job.last_error` keeps it."""
+        return f"{self.exception_class}: {self.message}" if self.message else self.exception_class
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run of a job, as the executor that ran it saw it.
+
+    `number`, `worker` and `started_at` are what the claim wrote; together they let a repeated
+    settle recognise its own first write.
+    """
+
+    number: int
+    worker: str
+    started_at: datetime | None
+    error: ErrorReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a settle writes on the job beside ending its claim. None leaves a column as it is.
+
+    `delay` belongs to `status = pending`: the job is due that long after the write, by the
+    database's clock. `attempts` and `rate_limit_hits` are absolute values, so that writing them
+    twice is writing them once.
+    """
+
+    status: JobStatus
+    result: Any = None
+    last_error: str | None = None
+    delay: timedelta | None = None
+    attempts: int | None = None
+    rate_limit_hits: int | None = None
+    rate_limited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How one claim ends: the outcome, the row's changes and the attempt's record."""
+
+    claim: Claim
+    outcome: SettleOutcome
+    changes: Changes
+    attempt: Attempt
+
+
+Outcomes = Mapping[UUID, SettleOutcome]
+"""Answers to a settle, keyed by claim token. A missing token is undecided: ask again."""
