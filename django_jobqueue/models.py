@@ -11,6 +11,7 @@ from .managers import JobManager, JobQuerySet
 from .states import (
     ACTIVE_STATUSES,
     DEFAULT_QUEUE,
+    LAST_ERROR_LENGTH,
     TERMINAL_STATUSES,
     Executor,
     JobStatus,
@@ -44,7 +45,7 @@ class Job(models.Model):
     max_attempts = models.PositiveSmallIntegerField(_("max attempts"), null=True)
     rate_limit_hits = models.PositiveSmallIntegerField(_("rate limit hits"), default=0)
     rate_limited_at = models.DateTimeField(_("rate limited at"), null=True)
-    last_error = models.CharField(_("last error"), max_length=2000, default="")
+    last_error = models.CharField(_("last error"), max_length=LAST_ERROR_LENGTH, default="")
 
     scheduled_for = models.DateTimeField(
         _("scheduled for"), null=True, help_text=_("Empty when the job may run now.")

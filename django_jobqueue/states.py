@@ -10,6 +10,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
 DEFAULT_QUEUE = "default"
+LAST_ERROR_LENGTH = 2_000
 
 
 class JobStatus(TextChoices):
@@ -79,9 +80,10 @@ class ErrorReport:
     traceback: str = ""
 
     @property
-    def summary(self) -> str:
+    def last_error(self) -> str:
         """`ClassName: message`, as `Job.last_error` keeps it."""
-        return f"{self.exception_class}: {self.message}" if self.message else self.exception_class
+        name = self.exception_class.rpartition(".")[2]
+        return f"{name}: {self.message}"[:LAST_ERROR_LENGTH] if self.message else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,60 @@
+"""The one way a thread of the worker loops: it never dies of an error."""
+
+import logging
+import threading
+
+from django.db import connections
+
+logger = logging.getLogger(__name__)
+
+FIRST_BACKOFF_SECONDS = 0.1
+LONGEST_BACKOFF_SECONDS = 5.0
+
+
+class Loop(threading.Thread):
+    """A daemon thread that repeats `step` until that returns False.
+
+    Whatever a step raises is logged, and after a pause that grows with repeated failures the
+    loop goes on. `halt` ends that pause.
+    """
+
+    def __init__(self, name: str, halt: threading.Event) -> None:
+        super().__init__(name=name, daemon=True)
+        self.halt = halt
+        self.finished = False
+        self._backoff = FIRST_BACKOFF_SECONDS
+
+    def step(self) -> bool:
+        """Do one round; return whether there is another."""
+        return False
+
+    def ended(self) -> None:
+        """Clean up, in the thread, after the last step."""
+
+    def run(self) -> None:
+        """Repeat `step`; called by `start`."""
+        try:
+            while self._guarded_step():
+                pass
+            self.finished = True
+        finally:
+            try:
+                self.ended()
+            finally:
+                connections.close_all()
+
+    @property
+    def died(self) -> bool:
+        """Whether the thread ran and ended without finishing: nothing a step raises does that."""
+        return self.ident is not None and not self.is_alive() and not self.finished
+
+    def _guarded_step(self) -> bool:
+        try:
+            goes_on = self.step()
+        except BaseException:  # SystemExit too must not end the loop.
+            logger.exception("The loop %s failed; it goes on in %.1f s", self.name, self._backoff)
+            self.halt.wait(self._backoff)
+            self._backoff = min(self._backoff * 2, LONGEST_BACKOFF_SECONDS)
+            return True
+        self._backoff = FIRST_BACKOFF_SECONDS
+        return goes_on

@@ -1,0 +1,117 @@
+"""What must be right before a worker starts. Each mistake gets one line with its remedy."""
+
+import logging
+from collections.abc import Collection, Sequence
+
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+
+from .. import registry
+from ..checks import TAG
+from ..exceptions import SetupError
+from ..models import Job
+
+logger = logging.getLogger(__name__)
+
+PSYCOPG_REMEDY = 'Install it: pip install "django-jobqueue[postgres]".'
+
+
+def preflight(
+    using: str | None, types: Collection[str] | None, queues: Sequence[str] | None
+) -> None:
+    """Raise SetupError when a worker with these options cannot run."""
+    check_system()
+    check_names("--queues", queues)
+    check_names("--types", types)
+    check_types(types)
+    connection = check_alias(using or Job.objects.write_alias)
+    check_connection(connection)
+    check_migrations(connection)
+
+
+def check_system() -> None:
+    """Refuse to start with an error of the package's own system checks; log its warnings."""
+    for message in checks.run_checks(tags=[TAG]):
+        if message.is_silenced():
+            continue
+        line = f"{message.msg} {message.hint or ''}".strip()
+        if message.is_serious():
+            raise SetupError(f"{line} ({message.id})")
+        logger.warning("%s (%s)", line, message.id)
+
+
+def check_names(option: str, names: Collection[str] | None) -> None:
+    """Refuse an option that was given without a single name."""
+    if names is not None and not names:
+        raise SetupError(f"{option} is empty. Name one or more, with commas, or leave it out.")
+
+
+def check_types(types: Collection[str] | None) -> None:
+    """Refuse a type that no handler of this process runs."""
+    unknown = sorted(set(types or ()) - set(registry.types()))
+    if unknown:
+        raise SetupError(
+            f"--types names {', '.join(unknown)}, for which no handler is registered. "
+            f"Registered are: {', '.join(registry.types()) or 'none'}."
+        )
+
+
+def check_alias(using: str) -> BaseDatabaseWrapper:
+    """Return the connection of an alias; refuse an unknown one, or one without its driver."""
+    if using not in connections:
+        raise SetupError(
+            f'The database alias "{using}" is not in DATABASES. '
+            f"Known are: {', '.join(sorted(connections))}."
+        )
+    try:
+        connection = connections[using]
+    except ImproperlyConfigured as error:
+        remedy = PSYCOPG_REMEDY if "psycopg" in str(error) else ""
+        raise SetupError(f'The database "{using}": {first_line(error)} {remedy}'.strip()) from error
+    if connection.vendor == "postgresql" and connection.Database.__name__ != "psycopg":
+        raise SetupError(
+            f'The database "{using}" is reached through {connection.Database.__name__}; '
+            f"django-jobqueue needs psycopg 3. {PSYCOPG_REMEDY}"
+        )
+    return connection
+
+
+def check_connection(connection: BaseDatabaseWrapper) -> None:
+    """Refuse to start when the database cannot be reached."""
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        raise SetupError(
+            f"The database {described(connection)} cannot be reached: {first_line(error)}. "
+            f'Start it, or correct DATABASES["{connection.alias}"].'
+        ) from error
+
+
+def check_migrations(connection: BaseDatabaseWrapper) -> None:
+    """Refuse to start on a database that lacks migrations of this package."""
+    app_label = Job._meta.app_label
+    executor = MigrationExecutor(connection)
+    targets = [key for key in executor.loader.graph.leaf_nodes() if key[0] == app_label]
+    missing = [m.name for m, _ in executor.migration_plan(targets) if m.app_label == app_label]
+    if missing:
+        option = "" if connection.alias == DEFAULT_DB_ALIAS else f" --database {connection.alias}"
+        raise SetupError(
+            f"The database {described(connection)} lacks migrations of {app_label}: "
+            f"{', '.join(missing)}. Run: python manage.py migrate{option}"
+        )
+
+
+def described(connection: BaseDatabaseWrapper) -> str:
+    """Say which database a connection means, without its password."""
+    config = connection.settings_dict
+    place = ":".join(str(part) for part in (config["HOST"], config["PORT"]) if part)
+    where = f" at {place}" if place else ""
+    return f'"{connection.alias}" ({connection.vendor} {config["NAME"]}{where})'
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, without a closing full stop."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

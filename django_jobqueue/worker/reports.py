@@ -1,0 +1,54 @@
+"""Exceptions as text that any database can store."""
+
+import traceback
+
+from ..jsonvalues import storable_text
+from ..states import ErrorReport
+
+MAX_CLASS_LENGTH = 200
+MAX_MESSAGE_LENGTH = 10_000
+MAX_TRACEBACK_LENGTH = 50_000
+
+
+def report_of(error: BaseException) -> ErrorReport:
+    """Return an exception's class, message and traceback, capped. Never raises."""
+    return ErrorReport(
+        exception_class=capped(class_path(type(error)), MAX_CLASS_LENGTH),
+        message=capped(message_of(error), MAX_MESSAGE_LENGTH),
+        traceback=capped_start(traceback_of(error), MAX_TRACEBACK_LENGTH),
+    )
+
+
+def class_path(cls: type) -> str:
+    """Return the dotted path of a class, or its bare name for a builtin."""
+    if cls.__module__ == "builtins":
+        return cls.__qualname__
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def message_of(error: BaseException) -> str:
+    """Return `str(error)`, even of an exception whose own `__str__` raises."""
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"(its message cannot be read: {type(broken).__name__})"
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the formatted traceback, or a word on why there is none."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception as broken:
+        return f"(its traceback cannot be formatted: {type(broken).__name__})"
+
+
+def capped(text: str, length: int) -> str:
+    """Return storable text of at most `length` characters, its end cut off."""
+    text = storable_text(text)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def capped_start(text: str, length: int) -> str:
+    """Return storable text of at most `length` characters, its start cut off."""
+    text = storable_text(text)
+    return text if len(text) <= length else "…" + text[1 - length :]
