@@ -8,8 +8,6 @@ from django.core import checks
 
 from . import conf, discovery, registry
 
-TAG = "jobqueue"
-
 SHORTEST_SENSIBLE_LEASE_SECONDS = 15
 WORKER_MODES = ("all", "system", "off")
 
@@ -17,12 +15,10 @@ WORKER_MODES = ("all", "system", "off")
 def register() -> None:
     """Register every check of the package under one tag."""
     for check in (check_settings, check_advice, check_discovery):
-        checks.register(check, TAG)
+        checks.register(check, conf.CHECK_TAG)
 
 
-def check_settings(
-    app_configs: Sequence[AppConfig] | None, **_: Any
-) -> list[checks.CheckMessage]:
+def check_settings(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[checks.CheckMessage]:
     """E001 and E002: a key of JOBQUEUE is unknown, a value cannot be used."""
     return [
         checks.Error(
@@ -57,9 +53,7 @@ def check_advice(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[chec
                 id="django_jobqueue.W002",
             )
         )
-    unknown = [
-        name for name in conf.settings.SYSTEM_MODE_EXTRA_TYPES if registry.get(name) is None
-    ]
+    unknown = [name for name in conf.settings.SYSTEM_MODE_EXTRA_TYPES if registry.get(name) is None]
     if unknown:
         messages.append(
             checks.Warning(
@@ -81,9 +75,7 @@ def check_advice(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[chec
     return messages
 
 
-def check_discovery(
-    app_configs: Sequence[AppConfig] | None, **_: Any
-) -> list[checks.CheckMessage]:
+def check_discovery(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[checks.CheckMessage]:
     """E003: a jobs module is there and cannot be imported."""
     return [
         checks.Error(

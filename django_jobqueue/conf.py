@@ -17,6 +17,9 @@ from .exceptions import InvalidSettings
 
 SETTINGS_NAME = "JOBQUEUE"
 
+CHECK_TAG = "jobqueue"
+"""Under which Django runs the package's system checks: `manage.py check --tag jobqueue`."""
+
 Parser = Callable[[Any], Any]
 
 TEN_YEARS = 10 * 365 * 24 * 3600.0
@@ -138,6 +141,11 @@ class Problem:
 def site_settings() -> Any:
     """Return `JOBQUEUE` as the site wrote it; an empty dict when it did not."""
     return getattr(django_settings, SETTINGS_NAME, None) or {}
+
+
+def times_are_aware() -> bool:
+    """Whether datetimes of this site carry a time zone (`USE_TZ`)."""
+    return bool(django_settings.USE_TZ)
 
 
 def problems() -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from .conf import settings
+from .conf import settings, times_are_aware
 from .exceptions import EnqueueConflict, InvalidJob, InvalidPayload
 from .ids import uuid7
 from .jsonvalues import NotJSON, encode, json_copy, text_problem
@@ -124,9 +124,7 @@ def insert(manager: "JobManager", new_jobs: list[NewJob]) -> "list[Job]":
         ours = {job.dedup_key: job for job in placed.values()}
         owners |= {key: job for key, job in ours.items() if key in owners}
         placed |= {
-            new.job.id: owners[new.job.dedup_key]
-            for new in missing
-            if new.job.dedup_key in owners
+            new.job.id: owners[new.job.dedup_key] for new in missing if new.job.dedup_key in owners
         }
         missing = [new for new in missing if new.job.dedup_key not in owners]
         if not missing:
@@ -193,7 +191,7 @@ def subject_of(subject: object) -> tuple[str, str] | tuple[None, None]:
     """Return the type and the id, as text, of what the job is about."""
     if subject is None:
         return None, None
-    if not isinstance(subject, tuple | list) or len(subject) != 2:
+    if not isinstance(subject, tuple | list) or len(subject) != len(("type", "id")):
         raise InvalidJob(f'subject is {subject!r}; expected a pair such as ("report", 7).')
     subject_type, subject_id = subject
     if isinstance(subject_id, int | UUID) and not isinstance(subject_id, bool):
@@ -264,7 +262,7 @@ def scheduled_for_of(request: JobRequest) -> datetime | None:
         return None
     if not isinstance(moment, datetime):
         raise InvalidJob(f"scheduled_for is {moment!r}; expected a datetime.")
-    aware = timezone.is_aware(timezone.now())
+    aware = times_are_aware()
     if timezone.is_aware(moment) != aware:
         needed = "an aware datetime (USE_TZ is on)" if aware else "a naive one (USE_TZ is off)"
         raise InvalidJob(f"scheduled_for is {moment!r}; expected {needed}.")

@@ -1,10 +1,11 @@
 """UUIDv7 made in Python: known before the insert, ordered by time, the same on every database."""
 
+import sys
 from uuid import UUID
 
-try:
+if sys.version_info >= (3, 14):
     from uuid import uuid7 as make_uuid7
-except ImportError:  # Python before 3.14
+else:
     from uuid_utils.compat import uuid7 as make_uuid7
 
 

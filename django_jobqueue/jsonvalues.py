@@ -54,7 +54,25 @@ def text_problem(value: str) -> str | None:
 
 
 def _copy(value: Any, path: str, depth: int) -> Any:
-    if value is None or value is True or value is False:
+    if value is None or isinstance(value, bool | str | int | float):
+        return _scalar(value, path)
+    if not isinstance(value, Mapping | list | tuple):
+        raise NotJSON(
+            f"{path} is a {type(value).__name__}, which JSON cannot hold; "
+            "convert it to a string, number, list or object first."
+        )
+    if depth == 0:
+        raise NotJSON(f"{path} is nested deeper than {MAX_DEPTH} levels; flatten it.")
+    if isinstance(value, Mapping):
+        return {
+            _key(key, path): _copy(item, f"{path}.{key}", depth - 1) for key, item in value.items()
+        }
+    return [_copy(item, f"{path}[{index}]", depth - 1) for index, item in enumerate(value)]
+
+
+def _scalar(value: Any, path: str) -> Any:
+    """Return a value of its plain type, an enum's member as what it stands for."""
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         if problem := text_problem(value):
@@ -64,22 +82,9 @@ def _copy(value: Any, path: str, depth: int) -> Any:
         if value.bit_length() > MAX_INTEGER_BITS:
             raise NotJSON(f"{path} is an integer of over 640 digits; store it as a string.")
         return int(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise NotJSON(f"{path} is {value!r}, which JSON has no number for; use null.")
-        return float(value)
-    if depth == 0:
-        raise NotJSON(f"{path} is nested deeper than {MAX_DEPTH} levels; flatten it.")
-    if isinstance(value, Mapping):
-        return {
-            _key(key, path): _copy(item, f"{path}.{key}", depth - 1) for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_copy(item, f"{path}[{index}]", depth - 1) for index, item in enumerate(value)]
-    raise NotJSON(
-        f"{path} is a {type(value).__name__}, which JSON cannot hold; "
-        "convert it to a string, number, list or object first."
-    )
+    if not math.isfinite(value):
+        raise NotJSON(f"{path} is {value!r}, which JSON has no number for; use null.")
+    return float(value)
 
 
 def _key(key: Any, path: str) -> str:

@@ -10,7 +10,7 @@ with `Job.objects.db_manager(alias)`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -19,14 +19,13 @@ from django.db import IntegrityError, connections, models, router, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from .database import ClaimRequest, QueueDatabase, Tables, queue_database
+from .database import ClaimOptions, ClaimRequest, QueueDatabase, Tables, queue_database
 from .database.clock import database_now
 from .states import (
     ACTIVE_STATUSES,
     TERMINAL_STATUSES,
     Claim,
     Decision,
-    Executor,
     JobStatus,
     PauseKind,
     RetryResult,
@@ -106,8 +105,7 @@ class JobManager(models.Manager["Job"]):
 
     def on_write_alias(self) -> JobQuerySet:
         """All jobs, read where they are written: a replica may lag behind a claim."""
-        queryset: JobQuerySet = self.get_queryset().using(self.write_alias)
-        return queryset
+        return cast("JobQuerySet", self.get_queryset().using(self.write_alias))
 
     # Enqueue
 
@@ -163,25 +161,19 @@ class JobManager(models.Manager["Job"]):
         self,
         tokens: Sequence[UUID],
         leases: Mapping[str, timedelta],
-        *,
-        executor: str = Executor.SERVER,
-        node_id: UUID | None = None,
-        workers: Mapping[UUID, str] | None = None,
-        hints: Mapping[int, UUID] | None = None,
-        queues: Sequence[str] | None = None,
-        max_attempts: Mapping[str, int] | None = None,
+        **options: Unpack[ClaimOptions],
     ) -> "list[Job]":
         """Claim at most one job for each token, and return the jobs.
 
-        `leases`: the types wanted and how long a claim of each holds; `queues`: None for all;
-        `workers`: who each token is for; `max_attempts`: what is written on rows of a type.
+        `leases`: the types wanted and how long a claim of each holds. Options: `executor`
+        ("server") and `node_id`; `workers`, who each token is for; `queues`, None for all;
+        `max_attempts`, what is written on rows of a type; `hints`, which may speed up the search
+        and never change what can be found.
+
         Jobs come by priority, lower first, then by age; scheduled and paused ones do not. The
         attempt is charged here. No tokens, types or queues: an empty list, without a query.
-        `hints` may speed up the search and never changes what can be found.
         """
-        request = ClaimRequest(
-            tokens, leases, executor, node_id, workers or {}, queues, max_attempts or {}
-        )
+        request = ClaimRequest(tokens, leases, **options)
         return self._database().settle_and_claim([], request)[1] if request else []
 
     def renew(self, claims: Iterable[Claim]) -> set[UUID]:
@@ -198,7 +190,9 @@ class JobManager(models.Manager["Job"]):
             return renewed
         unrenewed = [claim.token for claim in asked if claim.token not in renewed]
         still_held = self.on_write_alias().claimed_with(unrenewed)
-        return renewed | set(still_held.values_list("claim_token", flat=True))
+        return renewed | {
+            claim.token for job in still_held.only("claim_token") if (claim := job.claim)
+        }
 
     def settle(self, decisions: Iterable[Decision]) -> dict[UUID, SettleOutcome]:
         """Write how attempts ended; answer each claim token with what was recorded.
@@ -216,19 +210,11 @@ class JobManager(models.Manager["Job"]):
         decisions: Iterable[Decision],
         tokens: Sequence[UUID],
         leases: Mapping[str, timedelta],
-        *,
-        executor: str = Executor.SERVER,
-        node_id: UUID | None = None,
-        workers: Mapping[UUID, str] | None = None,
-        hints: Mapping[int, UUID] | None = None,
-        queues: Sequence[str] | None = None,
-        max_attempts: Mapping[str, int] | None = None,
+        **options: Unpack[ClaimOptions],
     ) -> "tuple[dict[UUID, SettleOutcome], list[Job]]":
         """Settle and claim in one round trip: the outcomes of `settle`, the jobs of `claim`."""
         asked = list(decisions)
-        request = ClaimRequest(
-            tokens, leases, executor, node_id, workers or {}, queues, max_attempts or {}
-        )
+        request = ClaimRequest(tokens, leases, **options)
         if not asked and not request:
             return {}, []
         written, jobs = self._database().settle_and_claim(asked, request or None)
@@ -302,10 +288,15 @@ class JobManager(models.Manager["Job"]):
         return tables_of(self.model).control._default_manager.using(self.write_alias)
 
     def _cancel(self, job_id: UUID) -> bool:
-        changed = self.on_write_alias().pending().filter(pk=job_id).update(
-            status=JobStatus.CANCELLED,
-            scheduled_for=None,
-            finished_at=database_now(connections[self.write_alias]),
+        changed = (
+            self.on_write_alias()
+            .pending()
+            .filter(pk=job_id)
+            .update(
+                status=JobStatus.CANCELLED,
+                scheduled_for=None,
+                finished_at=database_now(connections[self.write_alias]),
+            )
         )
         return bool(changed)
 
@@ -347,9 +338,7 @@ class JobManager(models.Manager["Job"]):
         # Rows before attempts: a first write that commits in between is then seen by the second.
         rows = self.on_write_alias().in_bulk(job_ids)
         attempts = tables_of(self.model).attempt._default_manager.using(self.write_alias)
-        recorded = dict(
-            attempts.filter(job__in=job_ids).values_list("claim_token", "outcome")
-        )
+        recorded = dict(attempts.filter(job__in=job_ids).values_list("claim_token", "outcome"))
         outcomes = {}
         for decision in decisions:
             claim = decision.claim
@@ -375,7 +364,7 @@ def succeeded(job: "Job", decision: Decision) -> bool:
 def ids_of(jobs: "Job | UUID | Iterable[Job | UUID]") -> list[UUID]:
     """Return the ids of one job or several, each once, in the order given."""
     if isinstance(jobs, UUID | models.Model):
-        jobs = [jobs]  # type: ignore[list-item]
+        jobs = [jobs]
     ids = (job if isinstance(job, UUID) else job.pk for job in jobs)
     return list(dict.fromkeys(ids))
 

@@ -13,6 +13,7 @@ from .states import (
     DEFAULT_QUEUE,
     LAST_ERROR_LENGTH,
     TERMINAL_STATUSES,
+    Claim,
     Executor,
     JobStatus,
     PauseKind,
@@ -137,6 +138,11 @@ class Job(models.Model):
     def __str__(self) -> str:
         return f"{self.type} {self.id}"
 
+    @property
+    def claim(self) -> Claim | None:
+        """The claim that holds the job, as this instance was read; None when nobody does."""
+        return None if self.claim_token is None else Claim(self.pk, self.claim_token)
+
 
 class JobAttempt(models.Model):
     """One attempt that did not succeed, written by the statement that ended it."""
@@ -251,9 +257,7 @@ class Schedule(models.Model):
     payload = models.JSONField(_("payload"), default=dict, blank=True)
     cron = models.CharField(_("cron expression"), max_length=200)
     timezone = models.CharField(_("time zone"), max_length=100, default="UTC")
-    catch_up = models.CharField(
-        _("catch-up"), max_length=4, choices=CatchUp, default=CatchUp.SKIP
-    )
+    catch_up = models.CharField(_("catch-up"), max_length=4, choices=CatchUp, default=CatchUp.SKIP)
     limit = models.PositiveIntegerField(
         _("catch-up limit"), default=10, help_text=_("Most jobs made for missed ticks at once.")
     )

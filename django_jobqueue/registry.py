@@ -18,7 +18,9 @@ def register(handler: JobHandler) -> JobHandler:
     something that is not a handler instance with a usable `type`.
     """
     if not isinstance(handler, JobHandler):
-        raise TypeError(f"register() got {handler!r}; expected an instance of a JobHandler subclass")
+        raise TypeError(
+            f"register() got {handler!r}; expected an instance of a JobHandler subclass"
+        )
     job_type = handler.type
     if not isinstance(job_type, str) or not job_type or job_type != job_type.strip():
         raise TypeError(
@@ -58,9 +60,7 @@ def handlers() -> Mapping[str, JobHandler]:
 
 def server_only_types() -> tuple[str, ...]:
     """Return the types whose handler can never run on a node, sorted."""
-    return tuple(
-        sorted(name for name, handler in handlers().items() if not handler.node_eligible)
-    )
+    return tuple(sorted(name for name, handler in handlers().items() if not handler.node_eligible))
 
 
 def drop_invalid_profile(handler: JobHandler) -> None:

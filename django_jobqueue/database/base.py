@@ -1,10 +1,12 @@
 """What the manager asks of a database, and what is the same on all of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
 from uuid import UUID
+
+from ..states import Executor
 
 if TYPE_CHECKING:
     from ..models import Job, JobAttempt, QueueControl
@@ -19,20 +21,41 @@ class Tables(NamedTuple):
     control: "type[QueueControl]"
 
 
+class ClaimOptions(TypedDict, total=False):
+    """The keyword arguments of `claim` and `settle_and_claim`."""
+
+    executor: str
+    node_id: UUID | None
+    workers: Mapping[UUID, str] | None
+    hints: Mapping[int, UUID] | None
+    queues: Sequence[str] | None
+    max_attempts: Mapping[str, int] | None
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """Who wants jobs, how many (one for each token) and of which types and queues."""
+    """Who wants jobs, how many (one for each token), and of which types and queues."""
 
     tokens: Sequence[UUID]
     leases: Mapping[str, timedelta]
-    executor: str
+    executor: str = Executor.SERVER
     node_id: UUID | None = None
-    workers: Mapping[UUID, str] = field(default_factory=dict)
+    workers: Mapping[UUID, str] | None = None
+    hints: Mapping[int, UUID] | None = None
     queues: Sequence[str] | None = None
-    max_attempts: Mapping[str, int] = field(default_factory=dict)
+    max_attempts: Mapping[str, int] | None = None
 
     def __bool__(self) -> bool:
+        """Whether anything could be claimed at all."""
         return bool(self.tokens and self.leases and (self.queues is None or self.queues))
+
+    def worker_for(self, token: UUID) -> str:
+        """Return who the token is for."""
+        return (self.workers or {}).get(token, "")
+
+    def max_attempts_of(self, job_type: str) -> int | None:
+        """Return what to write on rows of a type; None leaves them as they are."""
+        return (self.max_attempts or {}).get(job_type)
 
 
 class QueueDatabase(Protocol):

@@ -29,7 +29,7 @@ def is_conflict(error: DatabaseError) -> bool:
         return True
     if getattr(cause, "sqlite_errorname", None) in CONFLICT_SQLITE_NAMES:
         return True
-    args = getattr(cause, "args", ())
+    args: tuple[object, ...] = getattr(cause, "args", ())
     return bool(args) and args[0] in CONFLICT_MYSQL_CODES
 
 

@@ -69,14 +69,9 @@ class Portable:
 
         def run() -> set[UUID]:
             now = database_now(self.connection)
-            renewed = set()
-            for job in self._held(claims):
-                expiry = None
-                if job.lease_seconds is not None:
-                    expiry = now + timedelta(seconds=job.lease_seconds)
-                if self._holding(job).update(lease_expires_at=expiry) and job.claim_token:
-                    renewed.add(job.claim_token)
-            return renewed
+            return {
+                claim.token for claim, job in self._held(claims) if self._renew(claim, job, now)
+            }
 
         return self._transaction(run)
 
@@ -85,7 +80,8 @@ class Portable:
 
         def run() -> set[UUID]:
             now = database_now(self.connection)
-            return {job.claim_token for job in self._held(claims) if self._release(job, now)}
+            held = self._held(claims)
+            return {claim.token for claim, job in held if self._release(claim, job, now)}
 
         return self._transaction(run)
 
@@ -115,13 +111,10 @@ class Portable:
             return jobs.select_for_update(skip_locked=True)
         return jobs
 
-    def _held(self, claims: Iterable[Claim]) -> "list[Job]":
-        tokens = dict(claims)
-        held = self._locked(self._jobs().running().filter(pk__in=tokens).order_by("pk"))
-        return [job for job in held if job.claim_token == tokens[job.pk]]
-
-    def _holding(self, job: "Job") -> "JobQuerySet":
-        return self._jobs().holding(Claim(job.pk, job.claim_token))
+    def _held(self, claims: Iterable[Claim]) -> "list[tuple[Claim, Job]]":
+        asked = {claim.job_id: claim for claim in claims}
+        running = self._locked(self._jobs().running().filter(pk__in=asked).order_by("pk"))
+        return [(asked[job.pk], job) for job in running if job.claim == asked[job.pk]]
 
     def _insert(self, jobs: "Sequence[Job]") -> bool:
         """Insert the jobs; False, with nothing inserted, when a dedup key is taken."""
@@ -135,10 +128,12 @@ class Portable:
         return True
 
     def _settle(self, decision: Decision, now: datetime) -> bool:
-        job = next(iter(self._held([decision.claim])), None)
-        if job is None or not self._holding(job).update(**assignments(decision, now)):
+        held = self._held([decision.claim])
+        changes = assignments(decision, now)
+        if not held or not self._jobs().holding(decision.claim).update(**changes):
             return False
         if decision.outcome is not SettleOutcome.SUCCEEDED:
+            _, job = held[0]
             self._record(
                 job,
                 now,
@@ -148,14 +143,23 @@ class Portable:
             )
         return True
 
-    def _release(self, job: "Job", now: datetime) -> bool:
-        released = self._holding(job).update(
-            status=JobStatus.PENDING,
-            attempts=Case(When(attempts__gt=0, then=F("attempts") - 1), default=0),
-            scheduled_for=None,
-            ready_at=now,
-            claim_token=None,
-            lease_expires_at=None,
+    def _renew(self, claim: Claim, job: "Job", now: datetime) -> bool:
+        lease = job.lease_seconds
+        expiry = None if lease is None else now + timedelta(seconds=lease)
+        return bool(self._jobs().holding(claim).update(lease_expires_at=expiry))
+
+    def _release(self, claim: Claim, job: "Job", now: datetime) -> bool:
+        released = (
+            self._jobs()
+            .holding(claim)
+            .update(
+                status=JobStatus.PENDING,
+                attempts=Case(When(attempts__gt=0, then=F("attempts") - 1), default=0),
+                scheduled_for=None,
+                ready_at=now,
+                claim_token=None,
+                lease_expires_at=None,
+            )
         )
         if released:
             self._record(job, now, number=job.attempts, outcome=SettleOutcome.RELEASED)
@@ -182,9 +186,7 @@ class Portable:
         ready = self._jobs().ready().filter(type__in=request.leases)
         if request.queues is not None:
             ready = ready.filter(queue__in=request.queues)
-        pick = self._locked(
-            ready.not_paused().order_by("priority", "id")[: len(request.tokens)]
-        )
+        pick = self._locked(ready.not_paused().order_by("priority", "id")[: len(request.tokens)])
         taken = zip(pick, request.tokens, strict=False)
         return [job for job, token in taken if self._take(job, token, request, now)]
 
@@ -193,10 +195,10 @@ class Portable:
         granted = {
             "status": JobStatus.RUNNING,
             "attempts": job.attempts + 1,
-            "max_attempts": request.max_attempts.get(job.type, job.max_attempts),
+            "max_attempts": request.max_attempts_of(job.type) or job.max_attempts,
             "executor": Executor(request.executor),
             "node_id": request.node_id,
-            "worker": request.workers.get(token, ""),
+            "worker": request.worker_for(token),
             "claim_token": token,
             "started_at": now,
             "lease_seconds": lease.total_seconds(),

@@ -78,7 +78,7 @@ class PostgreSQL:
         def run() -> int:
             with self.connection.cursor() as cursor:
                 cursor.execute(sql, {"limit": limit})
-                return cursor.rowcount
+                return int(cursor.rowcount)
 
         return retry_conflicts(self.connection, run)
 
@@ -89,7 +89,10 @@ class PostgreSQL:
 
     def _pick(self, request: ClaimRequest) -> str:
         return compiled_pick(
-            self.tables, self.using, len(request.tokens), request.queues is not None
+            self.tables,
+            self.using,
+            len(request.tokens),
+            with_queues=request.queues is not None,
         )
 
     def _text(self, sql: str, pick: str = "") -> str:
@@ -121,7 +124,7 @@ class PostgreSQL:
         return self.tables.job.from_db(self.using, [field.attname for field in fields], values)
 
 
-class AnyOf(Lookup):  # type: ignore[type-arg]
+class AnyOf(Lookup):
     """`column = ANY(%(name)s)`: the same text for any number of values.
 
     The right side is the name of a psycopg parameter, filled in when the statement runs.
@@ -130,14 +133,14 @@ class AnyOf(Lookup):  # type: ignore[type-arg]
     lookup_name = "any_of"
     prepare_rhs = False
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
         """Compile with the percent sign doubled: the ORM's own parameters are composed first."""
         column, params = self.process_lhs(compiler, connection)
-        return f"{column} = ANY(%%({self.rhs})s::text[])", list(params)
+        return f"{column} = ANY(%%({self.rhs})s::text[])", params
 
 
 @cache
-def compiled_pick(tables: Tables, using: str, limit: int, with_queues: bool) -> str:
+def compiled_pick(tables: Tables, using: str, limit: int, *, with_queues: bool) -> str:
     """Return the locking SELECT of a claim as text; compiled once for each number of rows."""
     jobs = tables.job._default_manager.using(using).ready().filter(AnyOf(F("type"), "types"))
     if with_queues:
@@ -148,11 +151,10 @@ def compiled_pick(tables: Tables, using: str, limit: int, with_queues: bool) -> 
         .select_for_update(skip_locked=True, no_key=True)
         .values("id", "type", "priority")[:limit]
     )
-    connection = connections[using]
+    operations: Any = connections[using].ops
     with transaction.atomic(using=using):  # The ORM compiles a locking SELECT only inside one.
         sql, params = pick.query.get_compiler(using).as_sql()
-        text: str = connection.ops.compose_sql(sql, params)
-    return text
+        return str(operations.compose_sql(sql, params))
 
 
 @cache
@@ -198,10 +200,10 @@ def columns_of_request(request: ClaimRequest) -> Parameters:
         "executor": request.executor,
         "node_id": request.node_id,
         "permits": list(request.tokens),
-        "workers": [request.workers.get(token, "") for token in request.tokens],
+        "workers": [request.worker_for(token) for token in request.tokens],
         "types": list(request.leases),
         "lease_seconds": [lease.total_seconds() for lease in request.leases.values()],
-        "max_attempts": [request.max_attempts.get(job_type) for job_type in request.leases],
+        "max_attempts": [request.max_attempts_of(job_type) for job_type in request.leases],
         "queues": None if request.queues is None else list(request.queues),
     }
 

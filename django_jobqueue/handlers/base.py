@@ -52,13 +52,17 @@ class JobHandler(ABC):
         """Whether a node may run this type: it has a result schema and persists results."""
         return self.result_schema is not None and hasattr(self, "persist_result")
 
-    def enqueue(self, payload: Mapping[str, Any] | None = None, **options: "Unpack[EnqueueOptions]") -> "Job":
+    def enqueue(
+        self, payload: Mapping[str, Any] | None = None, **options: "Unpack[EnqueueOptions]"
+    ) -> "Job":
         """Enqueue a job of this type; `options` are those of `Job.objects.enqueue`."""
         from ..models import Job
 
         return Job.objects.enqueue(self.type, payload, **options)
 
-    async def aenqueue(self, payload: Mapping[str, Any] | None = None, **options: "Unpack[EnqueueOptions]") -> "Job":
+    async def aenqueue(
+        self, payload: Mapping[str, Any] | None = None, **options: "Unpack[EnqueueOptions]"
+    ) -> "Job":
         """Enqueue a job of this type from async code."""
         from ..models import Job
 

@@ -8,154 +8,449 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='JobStatsRollup',
+            name="JobStatsRollup",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('type', models.CharField(max_length=200, unique=True, verbose_name='type')),
-                ('succeeded_count', models.PositiveBigIntegerField(default=0, verbose_name='succeeded')),
-                ('failed_count', models.PositiveBigIntegerField(default=0, verbose_name='failed')),
-                ('cancelled_count', models.PositiveBigIntegerField(default=0, verbose_name='cancelled')),
-                ('duration_sum', models.FloatField(default=0.0, help_text='Seconds, of the counted samples.', verbose_name='duration sum')),
-                ('duration_samples', models.PositiveBigIntegerField(default=0, verbose_name='duration samples')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("type", models.CharField(max_length=200, unique=True, verbose_name="type")),
+                (
+                    "succeeded_count",
+                    models.PositiveBigIntegerField(default=0, verbose_name="succeeded"),
+                ),
+                ("failed_count", models.PositiveBigIntegerField(default=0, verbose_name="failed")),
+                (
+                    "cancelled_count",
+                    models.PositiveBigIntegerField(default=0, verbose_name="cancelled"),
+                ),
+                (
+                    "duration_sum",
+                    models.FloatField(
+                        default=0.0,
+                        help_text="Seconds, of the counted samples.",
+                        verbose_name="duration sum",
+                    ),
+                ),
+                (
+                    "duration_samples",
+                    models.PositiveBigIntegerField(default=0, verbose_name="duration samples"),
+                ),
             ],
             options={
-                'verbose_name': 'statistics of purged jobs',
-                'verbose_name_plural': 'statistics of purged jobs',
-                'default_permissions': ('view',),
+                "verbose_name": "statistics of purged jobs",
+                "verbose_name_plural": "statistics of purged jobs",
+                "default_permissions": ("view",),
             },
         ),
         migrations.CreateModel(
-            name='WorkerProcess',
+            name="WorkerProcess",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('host', models.CharField(max_length=150, verbose_name='host')),
-                ('pid', models.PositiveIntegerField(verbose_name='process id')),
-                ('version', models.CharField(max_length=50, verbose_name='version')),
-                ('mode', models.CharField(max_length=6, verbose_name='mode')),
-                ('slots', models.PositiveIntegerField(verbose_name='slots')),
-                ('busy', models.PositiveIntegerField(default=0, verbose_name='busy slots')),
-                ('types', models.JSONField(default=list, verbose_name='types')),
-                ('queues', models.JSONField(help_text='Empty: every queue.', null=True, verbose_name='queues')),
-                ('started_at', models.DateTimeField(verbose_name='started at')),
-                ('seen_at', models.DateTimeField(verbose_name='seen at')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("host", models.CharField(max_length=150, verbose_name="host")),
+                ("pid", models.PositiveIntegerField(verbose_name="process id")),
+                ("version", models.CharField(max_length=50, verbose_name="version")),
+                ("mode", models.CharField(max_length=6, verbose_name="mode")),
+                ("slots", models.PositiveIntegerField(verbose_name="slots")),
+                ("busy", models.PositiveIntegerField(default=0, verbose_name="busy slots")),
+                ("types", models.JSONField(default=list, verbose_name="types")),
+                (
+                    "queues",
+                    models.JSONField(
+                        help_text="Empty: every queue.", null=True, verbose_name="queues"
+                    ),
+                ),
+                ("started_at", models.DateTimeField(verbose_name="started at")),
+                ("seen_at", models.DateTimeField(verbose_name="seen at")),
             ],
             options={
-                'verbose_name': 'worker process',
-                'verbose_name_plural': 'worker processes',
-                'default_permissions': ('view',),
+                "verbose_name": "worker process",
+                "verbose_name_plural": "worker processes",
+                "default_permissions": ("view",),
             },
         ),
         migrations.CreateModel(
-            name='Job',
+            name="Job",
             fields=[
-                ('id', models.UUIDField(default=django_jobqueue.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('type', models.CharField(max_length=200, verbose_name='type')),
-                ('queue', models.CharField(default='default', max_length=100, verbose_name='queue')),
-                ('status', models.CharField(choices=[('pending', 'pending'), ('running', 'running'), ('succeeded', 'succeeded'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='pending', max_length=9, verbose_name='status')),
-                ('priority', models.SmallIntegerField(default=0, help_text='Lower numbers run sooner.', verbose_name='priority')),
-                ('payload', models.JSONField(default=dict, verbose_name='payload')),
-                ('result', models.JSONField(null=True, verbose_name='result')),
-                ('subject_type', models.CharField(max_length=100, null=True, verbose_name='subject type')),
-                ('subject_id', models.CharField(max_length=200, null=True, verbose_name='subject id')),
-                ('reason', models.CharField(default='', max_length=200, verbose_name='reason')),
-                ('dedup_key', models.CharField(max_length=400, null=True, verbose_name='dedup key')),
-                ('attempts', models.PositiveSmallIntegerField(default=0, help_text='How often the job was started.', verbose_name='attempts')),
-                ('max_attempts', models.PositiveSmallIntegerField(null=True, verbose_name='max attempts')),
-                ('rate_limit_hits', models.PositiveSmallIntegerField(default=0, verbose_name='rate limit hits')),
-                ('rate_limited_at', models.DateTimeField(null=True, verbose_name='rate limited at')),
-                ('last_error', models.CharField(default='', max_length=2000, verbose_name='last error')),
-                ('scheduled_for', models.DateTimeField(help_text='Empty when the job may run now.', null=True, verbose_name='scheduled for')),
-                ('ready_at', models.DateTimeField(verbose_name='ready at')),
-                ('created_at', models.DateTimeField(verbose_name='created at')),
-                ('started_at', models.DateTimeField(null=True, verbose_name='started at')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished at')),
-                ('executor', models.CharField(choices=[('', 'nobody yet'), ('server', 'server'), ('node', 'node')], default='', max_length=6, verbose_name='executor')),
-                ('node_id', models.UUIDField(null=True, verbose_name='node id')),
-                ('worker', models.CharField(default='', max_length=200, verbose_name='worker')),
-                ('claim_token', models.UUIDField(null=True, verbose_name='claim token')),
-                ('lease_expires_at', models.DateTimeField(null=True, verbose_name='lease expires at')),
-                ('lease_seconds', models.FloatField(null=True, verbose_name='lease seconds')),
-                ('trace_context', models.CharField(max_length=55, null=True, verbose_name='trace context')),
-                ('org_id', models.CharField(max_length=100, null=True, verbose_name='organisation')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=django_jobqueue.ids.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("type", models.CharField(max_length=200, verbose_name="type")),
+                (
+                    "queue",
+                    models.CharField(default="default", max_length=100, verbose_name="queue"),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "pending"),
+                            ("running", "running"),
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="pending",
+                        max_length=9,
+                        verbose_name="status",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, help_text="Lower numbers run sooner.", verbose_name="priority"
+                    ),
+                ),
+                ("payload", models.JSONField(default=dict, verbose_name="payload")),
+                ("result", models.JSONField(null=True, verbose_name="result")),
+                (
+                    "subject_type",
+                    models.CharField(max_length=100, null=True, verbose_name="subject type"),
+                ),
+                (
+                    "subject_id",
+                    models.CharField(max_length=200, null=True, verbose_name="subject id"),
+                ),
+                ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
+                (
+                    "dedup_key",
+                    models.CharField(max_length=400, null=True, verbose_name="dedup key"),
+                ),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(
+                        default=0,
+                        help_text="How often the job was started.",
+                        verbose_name="attempts",
+                    ),
+                ),
+                (
+                    "max_attempts",
+                    models.PositiveSmallIntegerField(null=True, verbose_name="max attempts"),
+                ),
+                (
+                    "rate_limit_hits",
+                    models.PositiveSmallIntegerField(default=0, verbose_name="rate limit hits"),
+                ),
+                (
+                    "rate_limited_at",
+                    models.DateTimeField(null=True, verbose_name="rate limited at"),
+                ),
+                (
+                    "last_error",
+                    models.CharField(default="", max_length=2000, verbose_name="last error"),
+                ),
+                (
+                    "scheduled_for",
+                    models.DateTimeField(
+                        help_text="Empty when the job may run now.",
+                        null=True,
+                        verbose_name="scheduled for",
+                    ),
+                ),
+                ("ready_at", models.DateTimeField(verbose_name="ready at")),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                ("started_at", models.DateTimeField(null=True, verbose_name="started at")),
+                ("finished_at", models.DateTimeField(null=True, verbose_name="finished at")),
+                (
+                    "executor",
+                    models.CharField(
+                        choices=[("", "nobody yet"), ("server", "server"), ("node", "node")],
+                        default="",
+                        max_length=6,
+                        verbose_name="executor",
+                    ),
+                ),
+                ("node_id", models.UUIDField(null=True, verbose_name="node id")),
+                ("worker", models.CharField(default="", max_length=200, verbose_name="worker")),
+                ("claim_token", models.UUIDField(null=True, verbose_name="claim token")),
+                (
+                    "lease_expires_at",
+                    models.DateTimeField(null=True, verbose_name="lease expires at"),
+                ),
+                ("lease_seconds", models.FloatField(null=True, verbose_name="lease seconds")),
+                (
+                    "trace_context",
+                    models.CharField(max_length=55, null=True, verbose_name="trace context"),
+                ),
+                (
+                    "org_id",
+                    models.CharField(max_length=100, null=True, verbose_name="organisation"),
+                ),
             ],
             options={
-                'verbose_name': 'job',
-                'verbose_name_plural': 'jobs',
-                'permissions': [('view_job_payload', 'Can view payloads, results and errors of jobs'), ('retry_job', 'Can retry jobs'), ('cancel_job', 'Can cancel jobs'), ('reset_stuck_jobs', 'Can reset stuck jobs')],
-                'default_permissions': ('view', 'delete'),
-                'indexes': [models.Index(condition=models.Q(('scheduled_for__isnull', True), ('status', 'pending')), fields=['priority', 'id'], name='jobqueue_job_ready'), models.Index(condition=models.Q(('scheduled_for__isnull', False), ('status', 'pending')), fields=['scheduled_for'], name='jobqueue_job_scheduled'), models.Index(condition=models.Q(('status', 'running')), fields=['lease_expires_at'], name='jobqueue_job_running'), models.Index(condition=models.Q(('status__in', ('succeeded', 'failed', 'cancelled'))), fields=['finished_at'], name='jobqueue_job_finished'), models.Index(condition=models.Q(('subject_id__isnull', False)), fields=['subject_type', 'subject_id'], name='jobqueue_job_subject')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'running', 'succeeded', 'failed', 'cancelled'])), name='jobqueue_job_status_known'), models.CheckConstraint(condition=models.Q(('executor__in', ['', 'server', 'node'])), name='jobqueue_job_executor_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token__isnull', False), ('status', 'running')), models.Q(models.Q(('status', 'running'), _negated=True), ('claim_token__isnull', True)), _connector='OR'), name='jobqueue_job_token_while_running'), models.CheckConstraint(condition=models.Q(('status', 'running'), ('lease_expires_at__isnull', True), _connector='OR'), name='jobqueue_job_lease_only_running'), models.CheckConstraint(condition=models.Q(models.Q(('subject_id__isnull', True), ('subject_type__isnull', True)), models.Q(('subject_id__isnull', False), ('subject_type__isnull', False)), _connector='OR'), name='jobqueue_job_subject_whole'), models.UniqueConstraint(condition=models.Q(('status__in', ('pending', 'running'))), fields=('dedup_key',), name='jobqueue_job_active_dedup_key')],
+                "verbose_name": "job",
+                "verbose_name_plural": "jobs",
+                "permissions": [
+                    ("view_job_payload", "Can view payloads, results and errors of jobs"),
+                    ("retry_job", "Can retry jobs"),
+                    ("cancel_job", "Can cancel jobs"),
+                    ("reset_stuck_jobs", "Can reset stuck jobs"),
+                ],
+                "default_permissions": ("view", "delete"),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("scheduled_for__isnull", True), ("status", "pending")),
+                        fields=["priority", "id"],
+                        name="jobqueue_job_ready",
+                    ),
+                    models.Index(
+                        condition=models.Q(("scheduled_for__isnull", False), ("status", "pending")),
+                        fields=["scheduled_for"],
+                        name="jobqueue_job_scheduled",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "running")),
+                        fields=["lease_expires_at"],
+                        name="jobqueue_job_running",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status__in", ("succeeded", "failed", "cancelled"))),
+                        fields=["finished_at"],
+                        name="jobqueue_job_finished",
+                    ),
+                    models.Index(
+                        condition=models.Q(("subject_id__isnull", False)),
+                        fields=["subject_type", "subject_id"],
+                        name="jobqueue_job_subject",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "status__in",
+                                ["pending", "running", "succeeded", "failed", "cancelled"],
+                            )
+                        ),
+                        name="jobqueue_job_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("executor__in", ["", "server", "node"])),
+                        name="jobqueue_job_executor_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("claim_token__isnull", False), ("status", "running")),
+                            models.Q(
+                                models.Q(("status", "running"), _negated=True),
+                                ("claim_token__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_job_token_while_running",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status", "running"),
+                            ("lease_expires_at__isnull", True),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_job_lease_only_running",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("subject_id__isnull", True), ("subject_type__isnull", True)),
+                            models.Q(
+                                ("subject_id__isnull", False), ("subject_type__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_job_subject_whole",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status__in", ("pending", "running"))),
+                        fields=("dedup_key",),
+                        name="jobqueue_job_active_dedup_key",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='JobAttempt',
+            name="JobAttempt",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveSmallIntegerField(verbose_name='number')),
-                ('outcome', models.CharField(choices=[('succeeded', 'succeeded'), ('failed', 'failed'), ('retry-scheduled', 'retry scheduled'), ('rate-limit-deferred', 'deferred by a rate limit'), ('cancelled', 'cancelled'), ('claim-lost', 'claim lost'), ('write-failed', 'write failed'), ('released', 'released'), ('reaped', 'reaped')], max_length=19, verbose_name='outcome')),
-                ('started_at', models.DateTimeField(null=True, verbose_name='started at')),
-                ('finished_at', models.DateTimeField(verbose_name='finished at')),
-                ('executor', models.CharField(choices=[('', 'nobody yet'), ('server', 'server'), ('node', 'node')], max_length=6, verbose_name='executor')),
-                ('worker', models.CharField(max_length=200, verbose_name='worker')),
-                ('claim_token', models.UUIDField(null=True, verbose_name='claim token')),
-                ('exception_class', models.CharField(default='', max_length=200, verbose_name='exception class')),
-                ('message', models.TextField(default='', verbose_name='message')),
-                ('traceback', models.TextField(default='', verbose_name='traceback')),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempt_history', to='django_jobqueue.job', verbose_name='job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveSmallIntegerField(verbose_name="number")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("retry-scheduled", "retry scheduled"),
+                            ("rate-limit-deferred", "deferred by a rate limit"),
+                            ("cancelled", "cancelled"),
+                            ("claim-lost", "claim lost"),
+                            ("write-failed", "write failed"),
+                            ("released", "released"),
+                            ("reaped", "reaped"),
+                        ],
+                        max_length=19,
+                        verbose_name="outcome",
+                    ),
+                ),
+                ("started_at", models.DateTimeField(null=True, verbose_name="started at")),
+                ("finished_at", models.DateTimeField(verbose_name="finished at")),
+                (
+                    "executor",
+                    models.CharField(
+                        choices=[("", "nobody yet"), ("server", "server"), ("node", "node")],
+                        max_length=6,
+                        verbose_name="executor",
+                    ),
+                ),
+                ("worker", models.CharField(max_length=200, verbose_name="worker")),
+                ("claim_token", models.UUIDField(null=True, verbose_name="claim token")),
+                (
+                    "exception_class",
+                    models.CharField(default="", max_length=200, verbose_name="exception class"),
+                ),
+                ("message", models.TextField(default="", verbose_name="message")),
+                ("traceback", models.TextField(default="", verbose_name="traceback")),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="attempt_history",
+                        to="django_jobqueue.job",
+                        verbose_name="job",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'attempt',
-                'verbose_name_plural': 'attempts',
-                'default_permissions': ('view',),
+                "verbose_name": "attempt",
+                "verbose_name_plural": "attempts",
+                "default_permissions": ("view",),
             },
         ),
         migrations.CreateModel(
-            name='QueueControl',
+            name="QueueControl",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('queue', 'queue'), ('type', 'type')], max_length=5, verbose_name='kind')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('reason', models.CharField(default='', max_length=200, verbose_name='reason')),
-                ('paused_at', models.DateTimeField(verbose_name='paused at')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("queue", "queue"), ("type", "type")],
+                        max_length=5,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
+                ("paused_at", models.DateTimeField(verbose_name="paused at")),
             ],
             options={
-                'verbose_name': 'pause',
-                'verbose_name_plural': 'pauses',
-                'permissions': [('pause_queue', 'Can pause and resume queues and job types')],
-                'default_permissions': ('view',),
-                'constraints': [models.UniqueConstraint(fields=('kind', 'name'), name='jobqueue_control_once'), models.CheckConstraint(condition=models.Q(('kind__in', ['queue', 'type'])), name='jobqueue_control_kind_known')],
+                "verbose_name": "pause",
+                "verbose_name_plural": "pauses",
+                "permissions": [("pause_queue", "Can pause and resume queues and job types")],
+                "default_permissions": ("view",),
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "name"), name="jobqueue_control_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["queue", "type"])),
+                        name="jobqueue_control_kind_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Schedule',
+            name="Schedule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200, unique=True, verbose_name='name')),
-                ('type', models.CharField(max_length=200, verbose_name='type')),
-                ('queue', models.CharField(default='default', max_length=100, verbose_name='queue')),
-                ('priority', models.SmallIntegerField(default=0, verbose_name='priority')),
-                ('payload', models.JSONField(blank=True, default=dict, verbose_name='payload')),
-                ('cron', models.CharField(max_length=200, verbose_name='cron expression')),
-                ('timezone', models.CharField(default='UTC', max_length=100, verbose_name='time zone')),
-                ('catch_up', models.CharField(choices=[('skip', 'skip them'), ('once', 'one job for all of them'), ('all', 'one job for each, up to the limit')], default='skip', max_length=4, verbose_name='catch-up')),
-                ('limit', models.PositiveIntegerField(default=10, help_text='Most jobs made for missed ticks at once.', verbose_name='catch-up limit')),
-                ('paused', models.BooleanField(default=False, verbose_name='paused')),
-                ('declared_in_code', models.BooleanField(default=False, editable=False, verbose_name='declared in code')),
-                ('last_tick_at', models.DateTimeField(editable=False, null=True, verbose_name='last tick')),
-                ('next_tick_at', models.DateTimeField(editable=False, null=True, verbose_name='next tick')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True, verbose_name="name")),
+                ("type", models.CharField(max_length=200, verbose_name="type")),
+                (
+                    "queue",
+                    models.CharField(default="default", max_length=100, verbose_name="queue"),
+                ),
+                ("priority", models.SmallIntegerField(default=0, verbose_name="priority")),
+                ("payload", models.JSONField(blank=True, default=dict, verbose_name="payload")),
+                ("cron", models.CharField(max_length=200, verbose_name="cron expression")),
+                (
+                    "timezone",
+                    models.CharField(default="UTC", max_length=100, verbose_name="time zone"),
+                ),
+                (
+                    "catch_up",
+                    models.CharField(
+                        choices=[
+                            ("skip", "skip them"),
+                            ("once", "one job for all of them"),
+                            ("all", "one job for each, up to the limit"),
+                        ],
+                        default="skip",
+                        max_length=4,
+                        verbose_name="catch-up",
+                    ),
+                ),
+                (
+                    "limit",
+                    models.PositiveIntegerField(
+                        default=10,
+                        help_text="Most jobs made for missed ticks at once.",
+                        verbose_name="catch-up limit",
+                    ),
+                ),
+                ("paused", models.BooleanField(default=False, verbose_name="paused")),
+                (
+                    "declared_in_code",
+                    models.BooleanField(
+                        default=False, editable=False, verbose_name="declared in code"
+                    ),
+                ),
+                (
+                    "last_tick_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="last tick"),
+                ),
+                (
+                    "next_tick_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="next tick"),
+                ),
             ],
             options={
-                'verbose_name': 'schedule',
-                'verbose_name_plural': 'schedules',
-                'indexes': [models.Index(condition=models.Q(('paused', False)), fields=['next_tick_at'], name='jobqueue_schedule_next')],
+                "verbose_name": "schedule",
+                "verbose_name_plural": "schedules",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("paused", False)),
+                        fields=["next_tick_at"],
+                        name="jobqueue_schedule_next",
+                    )
+                ],
             },
         ),
         # Every job is updated at least twice: leave room for that on its own page, and let

@@ -4,7 +4,14 @@ No ORM, no settings, no clock, no randomness: whoever calls brings them along.
 """
 
 from .backoff import equal_jitter
-from .profile import LEASE_GRACE, ExecutionProfile, ceiling_for, lease_for, max_attempts_for, renew_interval_for
+from .profile import (
+    LEASE_GRACE,
+    ExecutionProfile,
+    ceiling_for,
+    lease_for,
+    max_attempts_for,
+    renew_interval_for,
+)
 from .settlement import Ending, RetryLimits, decide
 
 __all__ = [

@@ -44,7 +44,10 @@ class ExecutionProfile:
             or not isinstance(self.max_attempts, int)
             or not 1 <= self.max_attempts <= MAX_ATTEMPTS
         ):
-            return f"max_attempts is {self.max_attempts!r}; expected a whole number from 1 to {MAX_ATTEMPTS}"
+            return (
+                f"max_attempts is {self.max_attempts!r}; "
+                f"expected a whole number from 1 to {MAX_ATTEMPTS}"
+            )
         return None
 
 

@@ -73,7 +73,7 @@ async def isolated(coroutine: Coroutine[Any, Any, Any]) -> tuple[Any, BaseExcept
     async with ThreadSensitiveContext():
         try:
             return await coroutine, None
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 (raised again in the slot)
             return None, error
         finally:
             await sync_to_async(close_connections)()

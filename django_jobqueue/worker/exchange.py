@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import Error as DatabaseFailure
@@ -30,6 +30,9 @@ from .eligibility import Eligibility
 from .held import HeldClaims
 from .loops import Loop
 from .reports import report_of
+
+if TYPE_CHECKING:
+    from ..database import ClaimOptions
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +87,7 @@ class Seat:
         self.worker = worker
         self._exchange = exchange
 
-    def swap(self, decision: Decision | None, want_next: bool) -> Swapped:
+    def swap(self, decision: Decision | None, *, want_next: bool) -> Swapped:
         """Hand in how the last job ended and get the next one; waits for the answer."""
         return self._exchange.swap(Request(self.worker, decision, uuid4() if want_next else None))
 
@@ -172,7 +175,7 @@ class Exchange(Loop):
         if time.monotonic() >= self._pause_until and not self.halt.is_set():
             try:
                 self._round()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 (logged there)
                 self._recover(error)
         self._give_up()
         return not self.halt.is_set()
@@ -251,20 +254,20 @@ class Exchange(Loop):
     ) -> tuple[dict[UUID, SettleOutcome], list[Job]]:
         terms = self._eligibility.terms()
         tokens = [request.token for request in wanting if request.token is not None]
-        claim = {
+        options: ClaimOptions = {
             "workers": {request.token: request.worker for request in wanting if request.token},
             "queues": terms.queues,
             "max_attempts": terms.max_attempts,
         }
         try:
-            return self._manager.settle_and_claim(decisions, tokens, terms.leases, **claim)
+            return self._manager.settle_and_claim(decisions, tokens, terms.leases, **options)
         except Exception as error:
             if not decisions or not is_refusal(error):
                 raise
         outcomes: dict[UUID, SettleOutcome] = {}
         for decision in decisions:
             outcomes |= self._settle_alone(decision)
-        return outcomes, self._manager.claim(tokens, terms.leases, **claim)
+        return outcomes, self._manager.claim(tokens, terms.leases, **options)
 
     def _settle_alone(self, decision: Decision) -> dict[UUID, SettleOutcome]:
         """Settle one decision; as a failure with the reason if the database refuses its content."""
@@ -278,9 +281,7 @@ class Exchange(Loop):
         self._kept[decision.claim.token].decision = refused
         return self._manager.settle([refused])
 
-    def _answer(
-        self, outcomes: dict[UUID, SettleOutcome], given: dict[Request, Job]
-    ) -> None:
+    def _answer(self, outcomes: dict[UUID, SettleOutcome], given: dict[Request, Job]) -> None:
         for job in given.values():
             self.held.add(job)
             if job.claim_token is not None:
@@ -329,7 +330,7 @@ class Exchange(Loop):
             return []
         found = list(self._manager.on_write_alias().claimed_with(self._unknown))
         wanted = sum(request.token is not None for request in self._waiting)
-        surplus = [Claim(job.pk, job.claim_token) for job in found[wanted:] if job.claim_token]
+        surplus = [claim for job in found[wanted:] if (claim := job.claim)]
         for token in self._manager.release(surplus):
             del self._unknown[token]
         now = time.monotonic()

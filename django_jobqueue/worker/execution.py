@@ -10,7 +10,7 @@ from ..exceptions import HandlerNotFound, InvalidResult
 from ..jsonvalues import NotJSON, encode, json_copy
 from ..models import Job
 from ..policy import Ending, decide
-from ..states import Attempt, Claim, Decision
+from ..states import Attempt, Decision
 from .connections import clean_connections
 from .eligibility import retry_limits
 from .event_loop import EventLoop
@@ -25,10 +25,10 @@ class Execution:
 
     def run(self, job: Job) -> Decision:
         """Run a claimed job's handler and return the decision. Never raises."""
-        if job.claim_token is None:
-            raise ValueError(f"job {job.pk} is not claimed")
         # What the claim wrote, before the handler can touch the instance.
-        claim = Claim(job.pk, job.claim_token)
+        claim = job.claim
+        if claim is None:
+            raise ValueError(f"job {job.pk} is not claimed")
         number, worker, started_at = job.attempts, job.worker, job.started_at
         limits = retry_limits(job.max_attempts)
 
@@ -42,7 +42,7 @@ class Execution:
     def _ending(self, job: Job) -> Ending:
         try:
             return Ending(result=self._result(job))
-        except BaseException as error:  # SystemExit and the like fail this attempt only.
+        except BaseException as error:  # noqa: BLE001 (SystemExit too fails this attempt only)
             return Ending(error=error)
 
     def _result(self, job: Job) -> Any:

@@ -26,8 +26,7 @@ class HeldClaims:
 
     def add(self, job: Job) -> None:
         """Take in the claim of a job just claimed."""
-        if job.claim_token is not None:
-            claim = Claim(job.pk, job.claim_token)
+        if (claim := job.claim) is not None:
             lease = timedelta(seconds=job.lease_seconds or 0)
             with self._lock:
                 self._by_token[claim.token] = Held(claim, job.type, lease)

@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
@@ -25,8 +25,10 @@ from .event_loop import EventLoop
 from .exchange import Exchange
 from .execution import Execution
 from .housekeeping import Chore, Housekeeping, Promotion
-from .loops import Loop
 from .slot import Slot
+
+if TYPE_CHECKING:
+    from .loops import Loop
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +91,7 @@ class Pool:
             on_exhausted=lambda: self._say(PoolEvent.EXHAUSTED),
         )
         self._slots = self._make_slots()
-        self._housekeeping = Housekeeping(self._chores(drain), self.manager.write_alias)
+        self._housekeeping = Housekeeping(self._chores(drain=drain), self.manager.write_alias)
 
     def start(self) -> None:
         """Start all threads. Raises SetupError before the site is ready. Idempotent."""
@@ -185,7 +187,7 @@ class Pool:
             for number in range(1, max(self.concurrency, 0) + 1)
         ]
 
-    def _chores(self, drain: bool) -> list[Chore]:
+    def _chores(self, *, drain: bool) -> list[Chore]:
         chores: list[Chore] = [Promotion(self.manager, self._bell, settings.POLL_INTERVAL)]
         self._drain = drain
         if drain:

@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 from .. import registry
-from ..checks import TAG
+from ..conf import CHECK_TAG
 from ..exceptions import SetupError
 from ..models import Job
 
@@ -34,7 +34,7 @@ def preflight(
 
 def check_system() -> None:
     """Refuse to start with an error of the package's own system checks; log its warnings."""
-    for message in checks.run_checks(tags=[TAG]):
+    for message in checks.run_checks(tags=[CHECK_TAG]):
         if message.is_silenced():
             continue
         line = f"{message.msg} {message.hint or ''}".strip()
@@ -71,9 +71,10 @@ def check_alias(using: str) -> BaseDatabaseWrapper:
     except ImproperlyConfigured as error:
         remedy = PSYCOPG_REMEDY if "psycopg" in str(error) else ""
         raise SetupError(f'The database "{using}": {first_line(error)} {remedy}'.strip()) from error
-    if connection.vendor == "postgresql" and connection.Database.__name__ != "psycopg":
+    driver: str = getattr(connection, "Database").__name__  # noqa: B009 (not in its type)
+    if connection.vendor == "postgresql" and driver != "psycopg":
         raise SetupError(
-            f'The database "{using}" is reached through {connection.Database.__name__}; '
+            f'The database "{using}" is reached through {driver}; '
             f"django-jobqueue needs psycopg 3. {PSYCOPG_REMEDY}"
         )
     return connection

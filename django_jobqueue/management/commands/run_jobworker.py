@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -21,7 +20,7 @@ class Command(BaseCommand):
     """Runs jobs until it is told to stop."""
 
     help = "Run a worker: claim jobs from the database and run their handlers."
-    requires_system_checks: Sequence[str] = []  # The preflight runs ours, a line for each.
+    requires_system_checks = ()  # The preflight runs ours, a line for each.
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -49,7 +48,7 @@ class Command(BaseCommand):
         sys.stderr.flush()
         os._exit(code)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **options: Any) -> None:
         """Run one worker to its end; CommandError when it cannot start or lost a thread."""
         try:
             preflight(options["database"], options["types"], options["queues"])

@@ -1,0 +1,5 @@
+"""The admin: a read-only look at the queue."""
+
+from . import jobs, others
+
+__all__ = ["jobs", "others"]
