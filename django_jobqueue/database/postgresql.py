@@ -13,19 +13,23 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 from django.db.models import F, Lookup
 
+from ..exceptions import EnqueueConflict
 from ..jsonvalues import encode
 from ..states import Claim, Decision
 from . import statements
 from .base import ClaimRequest, Tables
-from .errors import retry_conflicts
+from .errors import is_conflict, retry_conflicts
 
 if TYPE_CHECKING:
     from ..models import Job
 
 Parameters = Mapping[str, Any]
+
+READ_COMMITTED_OR_LESS = frozenset({1, 2})
+"""Of psycopg's isolation levels, those under which each statement sees the latest commits."""
 
 
 class PostgreSQL:
@@ -40,7 +44,11 @@ class PostgreSQL:
         """Insert the jobs whose dedup key is free; one statement."""
         # Two callers that insert the same keys in the same order cannot deadlock.
         ordered = sorted(jobs, key=lambda job: job.dedup_key or "")
-        rows = self._rows(statements.INSERT, columns_of_new(ordered, delays))
+        parameters = columns_of_new(ordered, delays)
+        if self._keeps_a_snapshot() and any(job.dedup_key for job in jobs):
+            rows = self._insert_in_savepoint(parameters)
+        else:
+            rows = self._rows(statements.INSERT, parameters)
         stored = {row[0]: row[1:] for row in rows}
         for job in jobs:
             if job.id in stored:
@@ -86,6 +94,27 @@ class PostgreSQL:
         sql = f"WITH {statements.CLAIM} {statements.CLAIMED}"
         rows = self._rows(sql, columns_of_request(request), pick=self._pick(request))
         return [self._job(row[1:]) for row in rows]
+
+    def _keeps_a_snapshot(self) -> bool:
+        """Whether the caller's transaction cannot see what was committed after its start."""
+        connection: Any = self.connection
+        return (
+            self.connection.in_atomic_block
+            and connection.isolation_level not in READ_COMMITTED_OR_LESS
+        )
+
+    def _insert_in_savepoint(self, parameters: Parameters) -> list[tuple[Any, ...]]:
+        """Insert, when a collision with a job that is not to be seen would end the transaction."""
+        try:
+            with transaction.atomic(using=self.using):
+                return self._rows(statements.INSERT, parameters)
+        except OperationalError as error:
+            if not is_conflict(error):
+                raise
+            raise EnqueueConflict(
+                "An active job with this dedup key was committed after this transaction began, "
+                "and its isolation level hides that job. Enqueue again in a new transaction."
+            ) from error
 
     def _pick(self, request: ClaimRequest) -> str:
         return compiled_pick(

@@ -476,9 +476,9 @@ class Migration(migrations.Migration):
                 )
             """,
         ),
-        # MySQL and MariaDB have no partial indexes. A generated column that is null for
-        # terminal rows makes the dedup key unique among active ones; whole indexes stand in
-        # for the partial ones that Django leaves out there.
+        # MySQL and MariaDB have no partial indexes: Django leaves out the unique one and drops the
+        # conditions of the others. A generated column that is null for terminal rows makes the
+        # dedup key unique among active ones, and the claim gets an index that begins with status.
         django_jobqueue.database.migration_operations.RunSQLOn(
             vendor="mysql",
             sql="""
@@ -487,20 +487,12 @@ class Migration(migrations.Migration):
                     CASE WHEN status IN ('pending', 'running') THEN dedup_key END
                 ) VIRTUAL,
                 ADD UNIQUE INDEX jobqueue_job_active_dedup_key (active_dedup_key),
-                ADD INDEX jobqueue_job_ready (status, priority, id),
-                ADD INDEX jobqueue_job_scheduled (status, scheduled_for),
-                ADD INDEX jobqueue_job_running (status, lease_expires_at),
-                ADD INDEX jobqueue_job_finished (finished_at),
-                ADD INDEX jobqueue_job_subject (subject_type, subject_id)
+                ADD INDEX jobqueue_job_waiting (status, priority, id)
             """,
             reverse_sql="""
                 ALTER TABLE django_jobqueue_job
                 DROP INDEX jobqueue_job_active_dedup_key,
-                DROP INDEX jobqueue_job_ready,
-                DROP INDEX jobqueue_job_scheduled,
-                DROP INDEX jobqueue_job_running,
-                DROP INDEX jobqueue_job_finished,
-                DROP INDEX jobqueue_job_subject,
+                DROP INDEX jobqueue_job_waiting,
                 DROP COLUMN active_dedup_key
             """,
         ),

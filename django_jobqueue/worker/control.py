@@ -1,5 +1,6 @@
 """The main thread of a worker process: it waits for the pool or for a signal, and stops in time."""
 
+import math
 import queue
 import signal
 import threading
@@ -7,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from types import FrameType
 from typing import Any
 
@@ -21,20 +23,34 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How a worker ended: why, what it handed back, and which of its threads had died."""
-
-    cause: str
-    released: int
-    died: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Received:
     """A signal, and when it came."""
 
     number: int
     at: float
+
+    @property
+    def value(self) -> str:
+        """The event in words, like that of a `PoolEvent`."""
+        return f"received {signal.Signals(self.number).name}"
+
+
+class ThreadDeath(Enum):
+    """What no thread of a pool should ever do."""
+
+    DIED = "a thread died"
+
+
+Event = PoolEvent | Received | ThreadDeath
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a worker ended: why, what it handed back, and which of its threads had died."""
+
+    cause: Event
+    released: int
+    died: list[str]
 
 
 def run_until_stopped(pool: Pool, grace: float) -> Ended:
@@ -46,21 +62,31 @@ def run_until_stopped(pool: Pool, grace: float) -> Ended:
     """
     with signals_into(pool.inbox):
         pool.start()
-        first = wait_for_event(pool, until=None)
-        died = pool.died()
-        bounded = died or isinstance(first, Received)
+        cause = wait_for_cause(pool)
         pool.finish()
-        wait_for_slots(pool, first, time.monotonic() + grace if bounded else None, grace)
+        wait_for_slots(pool, cause, grace)
+        died = pool.died()
         released = pool.stop(grace=0)
-    return Ended(cause_of(first), released, died)
+    return Ended(cause, released, died)
 
 
-def wait_for_slots(pool: Pool, cause: Any, until: float | None, grace: float) -> None:
-    """Wait until every slot has ended, `until` comes, or a further signal ends the patience."""
-    signalled = cause if isinstance(cause, Received) else None
+def wait_for_cause(pool: Pool) -> Event:
+    """Return why the pool has to stop."""
     while True:
-        event = wait_for_event(pool, until)
-        if event is PoolEvent.ENDED or event is None:
+        event = next_event(pool, WATCH_SECONDS)
+        if event is not None:
+            return event
+        if pool.died():
+            return ThreadDeath.DIED
+
+
+def wait_for_slots(pool: Pool, cause: Event, grace: float) -> None:
+    """Wait until every slot has ended, the grace is over, or a further signal ends the patience."""
+    signalled = cause if isinstance(cause, Received) else None
+    until = math.inf if isinstance(cause, PoolEvent) else time.monotonic() + grace
+    while (left := until - time.monotonic()) > 0:
+        event = next_event(pool, min(left, WATCH_SECONDS))
+        if event is PoolEvent.ENDED:
             return
         if isinstance(event, Received):
             if signalled is None:
@@ -69,28 +95,18 @@ def wait_for_slots(pool: Pool, cause: Any, until: float | None, grace: float) ->
                 return
 
 
-def wait_for_event(pool: Pool, until: float | None) -> Any:
-    """Return the next event of the pool or signal; None when `until` comes or a thread dies."""
-    while until is None or time.monotonic() < until:
-        left = WATCH_SECONDS if until is None else max(until - time.monotonic(), 0.0)
-        try:
-            return pool.inbox.get(timeout=min(left, WATCH_SECONDS))
-        except queue.Empty:
-            if pool.died():
-                return None
-    return None
+def next_event(pool: Pool, seconds: float) -> Event | None:
+    """Return the next event, or None when there is none for so long."""
+    try:
+        event: Event = pool.inbox.get(timeout=seconds)
+    except queue.Empty:
+        return None
+    return event
 
 
 def was_forwarded(first: Received, second: Received) -> bool:
     """Whether the second signal is the first one, passed on by a supervisor or a terminal."""
     return second.number == first.number and second.at - first.at < FORWARDED_SECONDS
-
-
-def cause_of(event: Any) -> str:
-    """Say in words why a worker stopped."""
-    if isinstance(event, Received):
-        return f"received {signal.Signals(event.number).name}"
-    return event.value if isinstance(event, PoolEvent) else "a thread died"
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import traceback
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -13,6 +14,7 @@ from django_jobqueue.exceptions import InvalidSettings, SetupError
 from django_jobqueue.worker import Pool
 from django_jobqueue.worker.control import Ended, run_until_stopped
 from django_jobqueue.worker.drain import leftovers
+from django_jobqueue.worker.pool import PoolEvent
 from django_jobqueue.worker.preflight import preflight
 
 
@@ -44,6 +46,11 @@ class Command(BaseCommand):
             super().run_from_argv(argv)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
+        except KeyboardInterrupt:  # Before the worker listens to signals.
+            code = 130
+        except BaseException:  # noqa: BLE001 (printed as Python would)
+            traceback.print_exc()
+            code = 1
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -67,7 +74,7 @@ class Command(BaseCommand):
         self.say(started(pool))
         ended = run_until_stopped(pool, grace)
         self.say(summary(pool, ended))
-        if options["drain"]:
+        if ended.cause is PoolEvent.DRAINED:
             self.say(left_over(pool))
         if ended.died:
             raise CommandError(f"Threads of the worker died: {', '.join(ended.died)}.")
@@ -107,7 +114,7 @@ def summary(pool: Pool, ended: Ended) -> str:
     if ended.released:
         counts["handed back"] = ended.released
     done = ", ".join(f"{count} {what}" for what, count in counts.items()) or "no jobs"
-    return f"Worker {pool.name} stopped ({ended.cause}): {done}."
+    return f"Worker {pool.name} stopped ({ended.cause.value}): {done}."
 
 
 def left_over(pool: Pool) -> str:
