@@ -1,0 +1,1 @@
+"""A small site that uses django-jobqueue the way any other site would."""

@@ -1,0 +1,1 @@
+"""Documents, and what background jobs find out about them."""
