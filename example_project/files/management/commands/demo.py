@@ -41,6 +41,8 @@ class Command(BaseCommand):
         "Migrate the database, enqueue jobs over the files of a folder, run a worker until they "
         "are done, and print a summary. Without a folder: the sample files of the project."
     )
+    # A refused option must not even open the database, which some checks do.
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the folder and the limits."""
