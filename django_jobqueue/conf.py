@@ -4,7 +4,6 @@
 (None where a setting may be off), whether the site wrote seconds or a timedelta.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +12,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
-from .exceptions import InvalidSettings
+from .exceptions import InvalidSettings, shown
 
 SETTINGS_NAME = "JOBQUEUE"
 
@@ -58,7 +57,7 @@ def duration(*, least: float = 0.0, optional: bool = False) -> Parser:
             return None
         seconds = value.total_seconds() if isinstance(value, timedelta) else value
         if isinstance(seconds, int | float) and not isinstance(seconds, bool):
-            if math.isfinite(seconds) and least <= seconds <= TEN_YEARS:
+            if least <= seconds <= TEN_YEARS:  # False for NaN too.
                 return float(seconds)
         ending = ", or None" if optional else ""
         raise Unusable(f"seconds or a timedelta, at least {least:g} s and finite{ending}")
@@ -172,7 +171,7 @@ def problems() -> Iterator[Problem]:
         except Unusable as expected:
             yield Problem(
                 key,
-                f"{SETTINGS_NAME}[{key!r}] is {value!r}; expected {expected}.",
+                f"{SETTINGS_NAME}[{key!r}] is {shown(value)}; expected {expected}.",
                 f"Correct it, or leave it out for the default, {DEFAULTS[key]!r}.",
             )
 
@@ -191,7 +190,7 @@ class Settings:
             value = SETTINGS[key].parse(site.get(key, DEFAULTS[key]))
         except Unusable as expected:
             raise InvalidSettings(
-                f"{SETTINGS_NAME}[{key!r}] is {site[key]!r}; expected {expected}."
+                f"{SETTINGS_NAME}[{key!r}] is {shown(site[key])}; expected {expected}."
             ) from None
         self.__dict__[key] = value
         return value

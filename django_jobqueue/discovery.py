@@ -43,7 +43,7 @@ def discover_jobs() -> None:
         name = f"{app_config.name}.{MODULE}"
         try:
             importlib.import_module(name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             logger.exception("The module %s could not be imported", name)
             failure = f"{type(error).__name__}: {error}"
             _failures.append(FailedImport(name, failure, traceback.format_exc()))

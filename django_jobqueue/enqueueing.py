@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from .conf import settings, times_are_aware
-from .exceptions import EnqueueConflict, InvalidJob, InvalidPayload
+from .exceptions import EnqueueConflict, InvalidJob, InvalidPayload, shown
 from .ids import uuid7
 from .jsonvalues import NotJSON, encode, json_copy, text_problem
 from .states import DEFAULT_QUEUE
@@ -38,6 +38,8 @@ LENGTHS = {
 PRIORITIES = range(-(2**15), 2**15)
 
 LONGEST_DELAY = timedelta(days=3650)
+
+SCHEDULABLE_YEARS = range(1970, 9999)
 
 Subject = tuple[str, str | int | UUID]
 
@@ -92,7 +94,7 @@ def enqueue_many(manager: "JobManager", requests: Iterable[JobRequest]) -> "list
     new_jobs = []
     for index, request in enumerate(requests):
         if not isinstance(request, JobRequest):
-            raise InvalidJob(f"Request {index} is {request!r}; expected a JobRequest.")
+            raise InvalidJob(f"Request {index} is {shown(request)}; expected a JobRequest.")
         try:
             new_jobs.append(checked(manager, request, traceparent))
         except InvalidJob as error:
@@ -143,7 +145,7 @@ def checked(manager: "JobManager", request: JobRequest, traceparent: str | None)
     subject_type, subject_id = subject_of(request.subject)
     delay = delay_of(request)
     if not isinstance(request.skip_dedup, bool):
-        raise InvalidJob(f"skip_dedup is {request.skip_dedup!r}; expected True or False.")
+        raise InvalidJob(f"skip_dedup is {shown(request.skip_dedup)}; expected True or False.")
     dedup_key = optional_text("dedup_key", request.dedup_key)
     if request.skip_dedup:
         dedup_key = None
@@ -169,17 +171,17 @@ def checked(manager: "JobManager", request: JobRequest, traceparent: str | None)
 def text(name: str, value: object, *, empty: bool = False) -> str:
     """Return a string argument; raise InvalidJob if a column cannot hold it."""
     if not isinstance(value, str):
-        raise InvalidJob(f"{name} is {value!r}; expected a string.")
+        raise InvalidJob(f"{name} is {shown(value)}; expected a string.")
     if not value and not empty:
         raise InvalidJob(f"{name} is empty; expected 1 to {LENGTHS[name]} characters.")
     if len(value) > LENGTHS[name]:
         raise InvalidJob(
-            f"{name} has {len(value)} characters ({value[:40]!r}...); "
+            f"{name} has {len(value)} characters ({shown(value)}); "
             f"expected at most {LENGTHS[name]}."
         )
     if problem := text_problem(value):
         raise InvalidJob(f"{name} {problem}.")
-    return str(value)
+    return str.__str__(value)
 
 
 def optional_text(name: str, value: object) -> str | None:
@@ -192,11 +194,21 @@ def subject_of(subject: object) -> tuple[str, str] | tuple[None, None]:
     if subject is None:
         return None, None
     if not isinstance(subject, tuple | list) or len(subject) != len(("type", "id")):
-        raise InvalidJob(f'subject is {subject!r}; expected a pair such as ("report", 7).')
+        raise InvalidJob(f'subject is {shown(subject)}; expected a pair such as ("report", 7).')
     subject_type, subject_id = subject
     if isinstance(subject_id, int | UUID) and not isinstance(subject_id, bool):
-        subject_id = str(subject_id)
+        subject_id = id_text(subject_id)
     return text("subject type", subject_type), text("subject id", subject_id)
+
+
+def id_text(value: int | UUID) -> str:
+    """Return the id of a subject as text."""
+    try:
+        return str(value)
+    except ValueError:  # An integer of over 4,300 digits.
+        raise InvalidJob(
+            f"subject id is {shown(value)}; expected at most {LENGTHS['subject id']} digits."
+        ) from None
 
 
 def default_dedup_key(job_type: str, subject_type: str, subject_id: str) -> str:
@@ -213,7 +225,8 @@ def priority_of(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value in PRIORITIES:
         return int(value)
     raise InvalidJob(
-        f"priority is {value!r}; expected a whole number from {PRIORITIES[0]} to {PRIORITIES[-1]}."
+        f"priority is {shown(value)}; expected a whole number from {PRIORITIES[0]} to "
+        f"{PRIORITIES[-1]}."
     )
 
 
@@ -246,13 +259,13 @@ def delay_of(request: JobRequest) -> timedelta | None:
     if isinstance(delay, int | float) and not isinstance(delay, bool):
         # The comparison is False for NaN too.
         if 0 <= delay <= LONGEST_DELAY.total_seconds():
-            delay = timedelta(seconds=delay)
+            delay = timedelta(seconds=float(delay))
     if not isinstance(delay, timedelta) or not timedelta(0) <= delay <= LONGEST_DELAY:
         raise InvalidJob(
-            f"delay is {delay!r}; expected seconds or a timedelta from 0 to "
+            f"delay is {shown(delay)}; expected seconds or a timedelta from 0 to "
             f"{LONGEST_DELAY.days} days."
         )
-    return delay
+    return delay or None
 
 
 def scheduled_for_of(request: JobRequest) -> datetime | None:
@@ -261,9 +274,23 @@ def scheduled_for_of(request: JobRequest) -> datetime | None:
     if moment is None:
         return None
     if not isinstance(moment, datetime):
-        raise InvalidJob(f"scheduled_for is {moment!r}; expected a datetime.")
+        raise InvalidJob(f"scheduled_for is {shown(moment)}; expected a datetime.")
     aware = times_are_aware()
     if timezone.is_aware(moment) != aware:
         needed = "an aware datetime (USE_TZ is on)" if aware else "a naive one (USE_TZ is off)"
-        raise InvalidJob(f"scheduled_for is {moment!r}; expected {needed}.")
+        raise InvalidJob(f"scheduled_for is {shown(moment)}; expected {needed}.")
+    if not is_in_range(moment):
+        raise InvalidJob(
+            f"scheduled_for is {shown(moment)}; expected a time from {SCHEDULABLE_YEARS[0]} to "
+            f"{SCHEDULABLE_YEARS[-1]}."
+        )
     return moment
+
+
+def is_in_range(moment: datetime) -> bool:
+    """Whether any database, in any time zone, can give the instant back."""
+    try:
+        instant = moment.astimezone(UTC) if timezone.is_aware(moment) else moment
+    except OverflowError:
+        return False
+    return instant.year in SCHEDULABLE_YEARS

@@ -1,9 +1,20 @@
-"""Every exception this package raises on purpose, in one tree under `JobQueueError`."""
+"""Every exception this package raises on purpose, in one tree, and how they show a value."""
 
 from datetime import timedelta
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
+
+LONGEST_SHOWN = 100
+
+
+def shown(value: object) -> str:
+    """Return `value` as an error may show it: never raises, never long."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 (an integer of over 4,300 digits, or somebody's __repr__)
+        text = f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
 class JobQueueError(Exception):

@@ -1,7 +1,8 @@
 """JSON values that every supported database can hold, checked before any SQL.
 
 Python's encoder and PostgreSQL's jsonb disagree on NaN, NUL, lone surrogates and non-string
-keys. What passes here is stored and read back unchanged.
+keys. What passes here is stored and read back unchanged, but for large floats: PostgreSQL gives
+1e22 back as an integer of the same value.
 """
 
 import json
@@ -9,6 +10,8 @@ import math
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from .exceptions import shown
 
 MAX_DEPTH = 100
 """Nested containers allowed: far beyond real data, far below any parser's recursion limit."""
@@ -89,7 +92,7 @@ def _scalar(value: Any, path: str) -> Any:
 
 def _key(key: Any, path: str) -> str:
     if not isinstance(key, str):
-        raise NotJSON(f"{path} has the key {key!r}; JSON keys are strings, so use {str(key)!r}.")
+        raise NotJSON(f"{path} has the key {shown(key)}; JSON keys are strings, so use a string.")
     if problem := text_problem(key):
-        raise NotJSON(f"{path} has the key {key!r}, which {problem}.")
+        raise NotJSON(f"{path} has the key {shown(key)}, which {problem}.")
     return str.__str__(key)

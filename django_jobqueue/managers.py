@@ -201,7 +201,7 @@ class JobManager(models.Manager["Job"]):
         written before answers as the first time. A token without an answer belongs to a row that
         somebody has locked: send its decision again.
         """
-        asked = list(decisions)
+        asked = once_each(decisions)
         written, _ = self._database().settle_and_claim(asked, None) if asked else (set(), [])
         return self._outcomes(asked, written)
 
@@ -213,7 +213,7 @@ class JobManager(models.Manager["Job"]):
         **options: Unpack[ClaimOptions],
     ) -> "tuple[dict[UUID, SettleOutcome], list[Job]]":
         """Settle and claim in one round trip: the outcomes of `settle`, the jobs of `claim`."""
-        asked = list(decisions)
+        asked = once_each(decisions)
         request = ClaimRequest(tokens, leases, **options)
         if not asked and not request:
             return {}, []
@@ -327,7 +327,15 @@ class JobManager(models.Manager["Job"]):
     ) -> dict[UUID, SettleOutcome]:
         outcomes = {d.claim.token: d.outcome for d in decisions if d.claim.token in written}
         unwritten = [d for d in decisions if d.claim.token not in written]
-        return outcomes | self._look_alone(unwritten) if unwritten else outcomes
+        if not unwritten:
+            return outcomes
+        outcomes |= self._look_alone(unwritten)
+        for decision in unwritten:
+            # Most locks are a claimer's that looked at an older snapshot, and gone by now.
+            if decision.claim.token not in outcomes:
+                written, _ = self._database().settle_and_claim([decision], None)
+                outcomes |= dict.fromkeys(written, decision.outcome)
+        return outcomes
 
     def _look_alone(self, decisions: Sequence[Decision]) -> dict[UUID, SettleOutcome]:
         """Say of decisions that were not written whether they were before, or lost their claim.
@@ -359,6 +367,11 @@ def succeeded(job: "Job", decision: Decision) -> bool:
         and job.worker == attempt.worker
         and job.started_at == attempt.started_at
     )
+
+
+def once_each(decisions: Iterable[Decision]) -> list[Decision]:
+    """Return one decision for each claim: a repeat changes nothing."""
+    return list({decision.claim.token: decision for decision in decisions}.values())
 
 
 def ids_of(jobs: "Job | UUID | Iterable[Job | UUID]") -> list[UUID]:

@@ -5,17 +5,19 @@ import warnings
 from collections.abc import Mapping
 
 from .handlers.base import JobHandler
+from .policy import ExecutionProfile
 
 _lock = threading.Lock()
 _handlers: dict[str, JobHandler] = {}
 
 
-def register(handler: JobHandler) -> JobHandler:
+def register(handler: JobHandler, *, stacklevel: int = 2) -> JobHandler:
     """Make `handler` the one that runs its type, and return it.
 
     A second registration of a type replaces the first and warns. A profile that cannot be used
     is dropped whole, with a warning, and the site's defaults apply. Raises TypeError for
-    something that is not a handler instance with a usable `type`.
+    something that is not a handler instance with a usable `type`. `stacklevel` says whose line
+    a warning names, as in `warnings.warn`.
     """
     if not isinstance(handler, JobHandler):
         raise TypeError(
@@ -27,18 +29,34 @@ def register(handler: JobHandler) -> JobHandler:
             f"{handler!r} has the type {job_type!r}; expected a non-empty string without "
             "surrounding spaces"
         )
-    drop_invalid_profile(handler)
+    problem = profile_problem(handler.profile)
+    if problem is not None:
+        handler.profile = None
+        warn(f"The profile of job type {job_type!r} is ignored: {problem}.", stacklevel)
     with _lock:
         replaced = _handlers.get(job_type)
         _handlers[job_type] = handler
     if replaced is not None and replaced is not handler:
-        warnings.warn(
+        warn(
             f"The handler of job type {job_type!r} was registered twice; "
             f"{handler!r} replaces {replaced!r}.",
-            RuntimeWarning,
-            stacklevel=2,
+            stacklevel,
         )
     return handler
+
+
+def warn(message: str, stacklevel: int) -> None:
+    """Warn about the line `stacklevel` calls above `register`."""
+    warnings.warn(message, RuntimeWarning, stacklevel=stacklevel + 1)
+
+
+def profile_problem(profile: object) -> str | None:
+    """Say what makes a profile unusable; None for a good one, or none at all."""
+    if profile is None:
+        return None
+    if not isinstance(profile, ExecutionProfile):
+        return f"it is {profile!r}; expected an ExecutionProfile"
+    return profile.problem()
 
 
 def get(job_type: str) -> JobHandler | None:
@@ -61,18 +79,3 @@ def handlers() -> Mapping[str, JobHandler]:
 def server_only_types() -> tuple[str, ...]:
     """Return the types whose handler can never run on a node, sorted."""
     return tuple(sorted(name for name, handler in handlers().items() if not handler.node_eligible))
-
-
-def drop_invalid_profile(handler: JobHandler) -> None:
-    """Remove a profile that cannot be used from `handler`, with one warning."""
-    profile = handler.profile
-    if profile is None:
-        return
-    problem = profile.problem()
-    if problem is not None:
-        handler.profile = None
-        warnings.warn(
-            f"The profile of job type {handler.type!r} is ignored: {problem}.",
-            RuntimeWarning,
-            stacklevel=3,
-        )

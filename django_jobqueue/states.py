@@ -83,7 +83,7 @@ class ErrorReport:
     def last_error(self) -> str:
         """`ClassName: message`, as `Job.last_error` keeps it."""
         name = self.exception_class.rpartition(".")[2]
-        return f"{name}: {self.message}"[:LAST_ERROR_LENGTH] if self.message else name
+        return (f"{name}: {self.message}" if self.message else name)[:LAST_ERROR_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 """What a database error means to the queue."""
 
+import random
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, DataError, IntegrityError
+from django.db import Error as DatabaseFailure
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 Answer = TypeVar("Answer")
@@ -16,7 +19,8 @@ CONFLICT_MYSQL_CODES = frozenset({1205, 1213})
 
 CONFLICT_SQLITE_NAMES = frozenset({"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLITE_LOCKED"})
 
-CONFLICT_RETRIES = 5
+CONFLICT_RETRIES = 6
+FIRST_CONFLICT_SECONDS = 0.004
 
 REFUSED_SQLSTATE_CLASSES = frozenset({"22", "23", "54"})
 """PostgreSQL: data exception, integrity violation, program limit exceeded."""
@@ -34,15 +38,17 @@ def is_conflict(error: DatabaseError) -> bool:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether the database refused the content of a statement: sending it again is useless.
+    """Whether the content of a statement was refused: sending it again is useless.
 
-    Everything else (no connection, no disk, a server in recovery) may pass, so the statement is
-    worth keeping.
+    Everything else (no connection, no disk, a server that is read-only after a failover) may
+    pass, so the statement is worth keeping. What is no database error was refused by the driver.
     """
-    if isinstance(error, OperationalError | InterfaceError):
-        sqlstate = getattr(error.__cause__, "sqlstate", None) or ""
+    if not isinstance(error, DatabaseFailure):
+        return True
+    sqlstate = getattr(error.__cause__, "sqlstate", None)
+    if sqlstate is not None:
         return sqlstate[:2] in REFUSED_SQLSTATE_CLASSES
-    return True
+    return isinstance(error, DataError | IntegrityError)
 
 
 def retry_conflicts(connection: BaseDatabaseWrapper, operation: Callable[[], Answer]) -> Answer:
@@ -52,10 +58,13 @@ def retry_conflicts(connection: BaseDatabaseWrapper, operation: Callable[[], Ans
     """
     if connection.in_atomic_block:
         return operation()
-    for _ in range(CONFLICT_RETRIES):
+    for doublings in range(CONFLICT_RETRIES):
         try:
             return operation()
         except DatabaseError as error:
             if not is_conflict(error):
                 raise
+        # Those who met here must not meet again at once.
+        spread = random.random()  # noqa: S311 (guards nothing)
+        threading.Event().wait(spread * FIRST_CONFLICT_SECONDS * 2**doublings)
     return operation()

@@ -112,9 +112,10 @@ class Portable:
         return jobs
 
     def _held(self, claims: Iterable[Claim]) -> "list[tuple[Claim, Job]]":
-        asked = {claim.job_id: claim for claim in claims}
-        running = self._locked(self._jobs().running().filter(pk__in=asked).order_by("pk"))
-        return [(asked[job.pk], job) for job in running if job.claim == asked[job.pk]]
+        asked = set(claims)
+        ids = {claim.job_id for claim in asked}
+        running = self._locked(self._jobs().running().filter(pk__in=ids).order_by("pk"))
+        return [(job.claim, job) for job in running if job.claim in asked]
 
     def _insert(self, jobs: "Sequence[Job]") -> bool:
         """Insert the jobs; False, with nothing inserted, when a dedup key is taken."""

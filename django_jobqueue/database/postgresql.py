@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 Parameters = Mapping[str, Any]
 
-READ_COMMITTED_OR_LESS = frozenset({1, 2})
-"""Of psycopg's isolation levels, those under which each statement sees the latest commits."""
-
 
 class PostgreSQL:
     """The transitions on one PostgreSQL alias."""
@@ -45,14 +42,14 @@ class PostgreSQL:
         # Two callers that insert the same keys in the same order cannot deadlock.
         ordered = sorted(jobs, key=lambda job: job.dedup_key or "")
         parameters = columns_of_new(ordered, delays)
-        if self._keeps_a_snapshot() and any(job.dedup_key for job in jobs):
-            rows = self._insert_in_savepoint(parameters)
-        else:
-            rows = self._rows(statements.INSERT, parameters)
+        rows = self._rows(statements.INSERT, {**parameters, "blindly": not self._in_transaction})
+        if len(rows) < len(jobs) and self._in_transaction and not self._sees_commits():
+            rows += self._insert_in_savepoint(parameters)
         stored = {row[0]: row[1:] for row in rows}
         for job in jobs:
             if job.id in stored:
                 job.created_at, job.ready_at, job.scheduled_for = stored[job.id]
+                job._state.adding, job._state.db = False, self.using  # noqa: SLF001 (as save does)
         return set(stored)
 
     def settle_and_claim(
@@ -95,19 +92,20 @@ class PostgreSQL:
         rows = self._rows(sql, columns_of_request(request), pick=self._pick(request))
         return [self._job(row[1:]) for row in rows]
 
-    def _keeps_a_snapshot(self) -> bool:
-        """Whether the caller's transaction cannot see what was committed after its start."""
-        connection: Any = self.connection
-        return (
-            self.connection.in_atomic_block
-            and connection.isolation_level not in READ_COMMITTED_OR_LESS
-        )
+    @property
+    def _in_transaction(self) -> bool:
+        return self.connection.in_atomic_block
+
+    def _sees_commits(self) -> bool:
+        """Whether the caller's transaction sees what others committed after it began."""
+        [(level,)] = self._rows("SHOW transaction_isolation", {})
+        return level in {"read committed", "read uncommitted"}
 
     def _insert_in_savepoint(self, parameters: Parameters) -> list[tuple[Any, ...]]:
-        """Insert, when a collision with a job that is not to be seen would end the transaction."""
+        """Insert where a collision with a job that is not to be seen ends the transaction."""
         try:
             with transaction.atomic(using=self.using):
-                return self._rows(statements.INSERT, parameters)
+                return self._rows(statements.INSERT, {**parameters, "blindly": True})
         except OperationalError as error:
             if not is_conflict(error):
                 raise

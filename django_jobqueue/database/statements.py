@@ -4,6 +4,8 @@ Parts in braces are filled in once: table names, and the pick that the ORM compi
 named psycopg parameters; those ending in `[]` in a cast are arrays with an element a row.
 """
 
+# Under snapshot isolation a collision with a job that is not to be seen would abort the caller's
+# transaction: unless asked to insert blindly, keyed rows are left out there.
 INSERT = """
 INSERT INTO {job} (
     id, type, queue, status, priority, payload, subject_type, subject_id, reason, dedup_key,
@@ -31,6 +33,8 @@ CROSS JOIN LATERAL (
         asked.scheduled_for, moment.now + asked.delay * interval '1 second'
     ) AS scheduled_for
 ) AS due
+WHERE asked.dedup_key IS NULL OR %(blindly)s
+    OR current_setting('transaction_isolation') IN ('read committed', 'read uncommitted')
 ON CONFLICT (dedup_key) WHERE status IN ('pending', 'running') DO NOTHING
 RETURNING id, created_at, ready_at, scheduled_for
 """

@@ -74,7 +74,7 @@ def job_handler(
         handler = FunctionHandler(
             function, job_type, profile=profile, provider=provider, label=label
         )
-        registry.register(handler)
+        registry.register(handler, stacklevel=3)
         return handler
 
     return decorate

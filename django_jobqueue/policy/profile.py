@@ -4,9 +4,10 @@ Each value is derived from the one before it, here and nowhere else, so that the
 contradict each other.
 """
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
+
+from ..exceptions import shown
 
 LEASE_GRACE = timedelta(seconds=60)
 """How much longer than its ceiling a claim holds: time to notice a timeout and settle it."""
@@ -35,17 +36,18 @@ class ExecutionProfile:
             if isinstance(self.max_runtime, bool) or not isinstance(
                 self.max_runtime, timedelta | int | float
             ):
-                return f"max_runtime is {self.max_runtime!r}; expected a timedelta or seconds"
-            seconds = seconds_of(self.max_runtime)
-            if not math.isfinite(seconds) or not 0 <= seconds <= MAX_SECONDS:
-                return f"max_runtime is {self.max_runtime!r}; expected 0 or more, and finite"
+                return f"max_runtime is {shown(self.max_runtime)}; expected a timedelta or seconds"
+            runtime = self.max_runtime
+            seconds = runtime.total_seconds() if isinstance(runtime, timedelta) else runtime
+            if not 0 <= seconds <= MAX_SECONDS:  # False for NaN too.
+                return f"max_runtime is {shown(self.max_runtime)}; expected 0 or more, and finite"
         if self.max_attempts is not None and (
             isinstance(self.max_attempts, bool)
             or not isinstance(self.max_attempts, int)
             or not 1 <= self.max_attempts <= MAX_ATTEMPTS
         ):
             return (
-                f"max_attempts is {self.max_attempts!r}; "
+                f"max_attempts is {shown(self.max_attempts)}; "
                 f"expected a whole number from 1 to {MAX_ATTEMPTS}"
             )
         return None

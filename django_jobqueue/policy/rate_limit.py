@@ -1,6 +1,5 @@
 """What an exception says about a provider's rate limit."""
 
-import math
 from datetime import timedelta
 
 from ..exceptions import RateLimitError
@@ -13,9 +12,12 @@ def retry_after_of(error: BaseException) -> timedelta | None:
     """Return how long a `RateLimitError` asks to wait, or None. Never raises."""
     if not isinstance(error, RateLimitError):
         return None
-    seconds = error.retry_after
+    try:
+        seconds = error.retry_after
+    except Exception:  # noqa: BLE001 (somebody's subclass)
+        return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
-    if not math.isfinite(seconds) or seconds < 0:
+    if not 0 <= seconds < float("inf"):  # False for NaN too.
         return None
-    return timedelta(seconds=min(seconds, LONGEST_WAIT.total_seconds()))
+    return min(timedelta(seconds=min(seconds, LONGEST_WAIT.total_seconds())), LONGEST_WAIT)

@@ -19,10 +19,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
+from django.db import DatabaseError, connections
 from django.db import Error as DatabaseFailure
-from django.db import connections
 
-from ..database.errors import is_refusal
+from ..database.errors import is_conflict, is_refusal
 from ..managers import JobManager
 from ..models import Job
 from ..states import Changes, Claim, Decision, JobStatus, SettleOutcome
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RESEND_SECONDS = 1.0
+FIRST_RESEND_SECONDS = 0.02
 LEASES_BEFORE_GIVING_UP = 10
 UNKNOWN_CLAIM_SECONDS = 60.0
 """How long after a lost connection a cut claim may still turn out to have been committed."""
@@ -78,6 +79,12 @@ class Kept:
     decision: Decision
     give_up_at: float
     send_at: float = 0.0
+    pause: float = FIRST_RESEND_SECONDS
+
+    def postpone(self) -> None:
+        """Send again later: soon at first, then every second."""
+        self.send_at = time.monotonic() + self.pause
+        self.pause = min(self.pause * 2, RESEND_SECONDS)
 
 
 class Seat:
@@ -244,7 +251,7 @@ class Exchange(Loop):
             if token in outcomes:
                 self._report(decision, outcomes[token])
             else:  # Somebody has locked the row.
-                self._kept[token].send_at = time.monotonic() + RESEND_SECONDS
+                self._kept[token].postpone()
         by_token = {job.claim_token: job for job in jobs}
         given |= {r: by_token[r.token] for r in wanting if r.token in by_token}
         self._answer(outcomes, given)
@@ -305,6 +312,10 @@ class Exchange(Loop):
     def _recover(self, error: Exception) -> None:
         """Forget the connection, note claims of unknown fate, and try again in a second."""
         now = time.monotonic()
+        if isinstance(error, DatabaseError) and is_conflict(error):
+            # Nothing was written and the connection is fine: others were faster, several times.
+            self._pause_until = now + FIRST_RESEND_SECONDS
+            return
         for request in self._waiting:
             if request.token is not None:
                 self._unknown[request.token] = now + UNKNOWN_CLAIM_SECONDS

@@ -1,0 +1,3 @@
+from tests.managers.paths import jobs
+
+__all__ = ["jobs"]
