@@ -1,3 +1,4 @@
+import itertools
 import os
 import secrets
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ import pytest
 from django.db import connections
 
 from tests import databases, throwaway_postgres
+from tests.processes import Site
+from tests.testapp.meeting import Meeting
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +38,36 @@ def django_db_modify_db_settings(
     settings.update(request.getfixturevalue("database_server"))
     if not django_db_keepdb:
         settings["TEST"]["NAME"] = f"test_jobqueue_{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def jobqueue(settings):
+    """Change some of the package's settings for one test."""
+    chosen = {}
+
+    def change(**values):
+        chosen.update(values)
+        settings.JOBQUEUE = dict(chosen)
+
+    return change
+
+
+@pytest.fixture
+def meeting():
+    made = Meeting()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def site(transactional_db, tmp_path):
+    """Make sites for worker processes: `site("A_LINE = 1", POLL_INTERVAL=60)`."""
+    folders = itertools.count()
+
+    def make(*lines, **values):
+        folder = tmp_path / f"site{next(folders)}"
+        folder.mkdir()
+        quick = {"POLL_INTERVAL": 0.05, "RETRY_BASE": 0.01, "RETRY_MAX": 0.02}
+        return Site(folder, f"JOBQUEUE = {quick | values!r}", *lines)
+
+    return make
