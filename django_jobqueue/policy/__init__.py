@@ -12,17 +12,23 @@ from .profile import (
     max_attempts_for,
     renew_interval_for,
 )
-from .settlement import Ending, RetryLimits, decide
+from .rate_limit import RateLimit, classify_rate_limit, parse_retry_after
+from .settlement import Ending, RateLimitBudget, RetryLimits, decide, defer
 
 __all__ = [
     "LEASE_GRACE",
     "Ending",
     "ExecutionProfile",
+    "RateLimit",
+    "RateLimitBudget",
     "RetryLimits",
     "ceiling_for",
+    "classify_rate_limit",
     "decide",
+    "defer",
     "equal_jitter",
     "lease_for",
     "max_attempts_for",
+    "parse_retry_after",
     "renew_interval_for",
 ]

@@ -1,121 +1,222 @@
-import math
-import uuid
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue import PermanentError, RateLimitError
 from django_jobqueue.exceptions import HandlerNotFound, JobTimeoutError
-from django_jobqueue.policy import Ending, RetryLimits, decide, equal_jitter
-from django_jobqueue.policy.rate_limit import LONGEST_WAIT
-from django_jobqueue.states import Attempt, Claim, ErrorReport, JobStatus, SettleOutcome
+from django_jobqueue.policy import Ending, RateLimitBudget, RetryLimits, decide, defer
+from django_jobqueue.states import Attempt, Changes, Claim, ErrorReport, JobStatus, SettleOutcome
+from tests.policy import shapes
 
-CLAIM = Claim(uuid.uuid4(), uuid.uuid4())
-BASE, CAP = timedelta(seconds=2), timedelta(seconds=60)
+CLAIM = Claim(UUID(int=1), UUID(int=2))
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+LIMITS = RetryLimits(
+    max_attempts=3,
+    base=2 * SECOND,
+    cap=60 * SECOND,
+    rate_limit=RateLimitBudget(max_hits=10, base=30 * SECOND, cap=900 * SECOND),
+)
+REPORT = ErrorReport("somewhere.SomeError", "as asked")
+TIMEOUT = JobTimeoutError(CLAIM.job_id, "reports.build", 60 * SECOND)
 
-budgets = st.integers(1, 100)
-numbers = st.integers(1, 200)
-shares = st.floats(0, 1)
+relaxed = settings(deadline=None)
+
+fractions = st.floats(0, 1)
+numbers = st.integers(0, 32_767)
+hit_counts = st.integers(0, 32_767)
+durations = st.timedeltas(timedelta(0), timedelta(days=1))
+waits = st.none() | st.integers(0, 30 * 24 * 3600)
+budgets = st.builds(RateLimitBudget, max_hits=hit_counts, base=durations, cap=durations)
+limits = st.builds(
+    RetryLimits,
+    max_attempts=st.integers(1, 32_767),
+    base=durations,
+    cap=durations,
+    rate_limit=budgets,
+)
+permanent_errors = st.sampled_from([PermanentError("never"), HandlerNotFound("who?")])
+limit_errors = st.sampled_from(
+    [
+        RateLimitError(),
+        shapes.requests_like(429),
+        shapes.requests_like(503, **{"Retry-After": "5"}),
+        shapes.botocore_like(400, "ThrottlingException"),
+    ]
+)
+ordinary_errors = st.sampled_from([ValueError("no"), SystemExit(1), TIMEOUT, shapes.error()])
 
 
-def attempt(number=1, error=None):
-    report = error and ErrorReport(f"builtins.{type(error).__name__}", str(error))
-    return Attempt(number, "host:1:0", None, report)
+def decided(error=None, *, number=1, hits=0, r=0.5, limits=LIMITS, **ending):
+    attempt = Attempt(number, "host:1:0", None, REPORT if error else None)
+    return decide(CLAIM, attempt, Ending(error=error, **ending), limits, r=r, hits=hits, now=NOW)
 
 
-def decided(error, *, number=1, max_attempts=3, r=0.5):
-    limits = RetryLimits(max_attempts, BASE, CAP)
-    return decide(CLAIM, attempt(number, error), Ending(error=error), limits, r=r)
-
-
-@given(number=numbers, budget=budgets, result=st.none() | st.integers() | st.lists(st.text()))
-def test_success_is_success_whatever_the_budget(number, budget, result):
-    limits = RetryLimits(budget, BASE, CAP)
-
-    decision = decide(CLAIM, attempt(number), Ending(result), limits, r=0)
+def test_a_result_is_a_success():
+    decision = decided(result={"pages": 3}, number=3, hits=4)
 
     assert decision.outcome is SettleOutcome.SUCCEEDED
-    assert decision.changes.status is JobStatus.SUCCEEDED
-    assert decision.changes.result == result
-    assert decision.changes.last_error is None
-    assert decision.changes.delay is None
+    assert decision.changes == Changes(JobStatus.SUCCEEDED, result={"pages": 3})
+    assert decision.trip is None
 
 
-@given(number=numbers, budget=budgets, r=shares)
-def test_an_error_is_retried_while_attempts_are_left(number, budget, r):
-    decision = decided(ValueError("as asked"), number=number, max_attempts=budget, r=r)
+class TestOrder:
+    @relaxed
+    @given(permanent_errors, limits, numbers, hit_counts, st.booleans())
+    def test_permanent_comes_first(self, error, limits, number, hits, flag):
+        decision = decided(error, number=number, hits=hits, limits=limits, rate_limited=flag)
 
-    if number < budget:
-        assert decision.outcome is SettleOutcome.RETRY_SCHEDULED
-        assert decision.changes.status is JobStatus.PENDING
-        assert decision.changes.delay == equal_jitter(number, base=BASE, cap=CAP, r=r)
-    else:
         assert decision.outcome is SettleOutcome.FAILED
-        assert decision.changes.status is JobStatus.FAILED
-        assert decision.changes.delay is None
-    assert decision.changes.last_error == "ValueError: as asked"
-    assert decision.changes.attempts is None
+        assert decision.changes == Changes(JobStatus.FAILED, last_error="SomeError: as asked")
+        assert decision.trip is None
+
+    def test_permanent_comes_before_a_status_of_its_own(self):
+        error = PermanentError("the quota is gone for good")
+        error.status_code = 429
+
+        assert decided(error).outcome is SettleOutcome.FAILED
+
+    @relaxed
+    @given(limit_errors, numbers)
+    def test_a_rate_limit_comes_before_the_attempts(self, error, number):
+        assert decided(error, number=number).outcome is SettleOutcome.RATE_LIMIT_DEFERRED
+
+    @relaxed
+    @given(ordinary_errors, limits, numbers, hit_counts)
+    def test_other_errors_retry_while_attempts_are_left(self, error, limits, number, hits):
+        decision = decided(error, number=number, hits=hits, limits=limits)
+
+        if number < limits.max_attempts:
+            assert decision.outcome is SettleOutcome.RETRY_SCHEDULED
+            assert decision.changes.status is JobStatus.PENDING
+        else:
+            assert decision.outcome is SettleOutcome.FAILED
+            assert decision.changes.status is JobStatus.FAILED
+        assert decision.changes.attempts is None
+        assert decision.changes.rate_limit_hits is None
+        assert not decision.changes.rate_limited
+        assert decision.trip is None
+
+    def test_the_callers_flag_makes_an_error_a_rate_limit(self):
+        decision = decided(ValueError("a node says so"), rate_limited=True)
+
+        assert decision.outcome is SettleOutcome.RATE_LIMIT_DEFERRED
+
+    def test_a_timeout_is_an_ordinary_failure_even_when_flagged(self):
+        assert decided(TIMEOUT, rate_limited=True).outcome is SettleOutcome.RETRY_SCHEDULED
+        assert decided(TIMEOUT, number=3, rate_limited=True).outcome is SettleOutcome.FAILED
+
+    def test_an_exception_may_lie_about_its_class(self):
+        def getter(self):
+            raise RuntimeError("no class")
+
+        error = type("Broken", (Exception,), {"__class__": property(getter)})()
+
+        assert decided(error).outcome is SettleOutcome.RETRY_SCHEDULED
 
 
-@given(number=numbers, budget=budgets)
-@pytest.mark.parametrize("error", [PermanentError("no"), HandlerNotFound("no")])
-def test_a_permanent_error_fails_ahead_of_every_budget(error, number, budget):
-    decision = decided(error, number=number, max_attempts=budget)
+class TestRetry:
+    @relaxed
+    @given(durations, durations, fractions, st.integers(1, 32_766))
+    def test_the_delay_keeps_its_bounds(self, base, cap, r, number):
+        limits = replace(LIMITS, max_attempts=32_767, base=base, cap=cap)
+        delay = decided(ValueError(), number=number, r=r, limits=limits).changes.delay
 
-    assert decision.outcome is SettleOutcome.FAILED
-    assert decision.changes.last_error == f"{type(error).__name__}: no"
+        step = min(cap.total_seconds(), base.total_seconds() * 2.0 ** min(number - 1, 64))
+        assert step / 2 <= delay.total_seconds() + 1e-5
+        assert delay.total_seconds() <= step + 1e-5
 
+    def test_what_ordinary_errors_say_of_a_wait_is_not_heard(self):
+        error = shapes.error(status=500, headers={"Retry-After": "3600"})
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        JobTimeoutError(uuid.uuid4(), "test.echo", timedelta(seconds=3)),
-        SystemExit(3),
-        KeyboardInterrupt(),
-        RateLimitError(),
-    ],
-    ids=lambda error: type(error).__name__,
-)
-def test_any_other_error_is_an_ordinary_failure(error):
-    assert decided(error).outcome is SettleOutcome.RETRY_SCHEDULED
-    assert decided(error, number=3).outcome is SettleOutcome.FAILED
+        assert decided(error, r=1.0).changes.delay == 2 * SECOND
 
 
-@given(seconds=st.floats(0, 10**6), r=shares)
-def test_a_provider_s_wait_is_a_floor_of_the_delay(seconds, r):
-    plain = decided(RateLimitError(), r=r).changes.delay
+class TestRateLimit:
+    @relaxed
+    @given(budgets, fractions, waits, hit_counts)
+    def test_the_delay_keeps_its_bounds_above_the_floor(self, budget, r, wait, hits):
+        limits = replace(LIMITS, rate_limit=budget)
+        decision = decided(RateLimitError(retry_after=wait), hits=hits, r=r, limits=limits)
 
-    delay = decided(RateLimitError(retry_after=seconds), r=r).changes.delay
+        step = min(budget.cap.total_seconds(), budget.base.total_seconds() * 2.0 ** min(hits, 64))
+        if hits + 1 > budget.max_hits:
+            assert decision.changes.delay is None
+        else:
+            delay = decision.changes.delay.total_seconds()
+            assert max(wait or 0, step / 2) <= delay + 1e-5
+            assert delay <= max(wait or 0, step) + 1e-5
 
-    assert delay == max(plain, timedelta(seconds=seconds))
-
-
-@pytest.mark.parametrize("seconds", [math.nan, -1, -math.inf, math.inf, None, "soon"])
-def test_a_senseless_wait_leaves_the_ordinary_delay(seconds):
-    assert decided(RateLimitError(retry_after=seconds)).changes.delay == equal_jitter(
-        1, base=BASE, cap=CAP, r=0.5
+    @pytest.mark.parametrize(
+        "error",
+        [
+            RateLimitError(retry_after=3600),
+            shapes.requests_like(429, **{"Retry-After": "3600"}),
+            shapes.requests_like(429, **{"Retry-After": "Sun, 01 Mar 2026 13:00:00 GMT"}),
+            shapes.botocore_like(400, "Throttling", **{"retry-after": "3600"}),
+        ],
+        ids=lambda error: type(error).__name__,
     )
+    def test_the_providers_wait_is_a_floor(self, error):
+        assert decided(error).changes.delay == 3600 * SECOND
+
+    def test_hits_space_the_attempts(self):
+        delays = [decided(RateLimitError(), hits=hits, r=1.0).changes.delay for hits in range(7)]
+
+        assert delays == [SECOND * seconds for seconds in (30, 60, 120, 240, 480, 900, 900)]
+
+    @relaxed
+    @given(limit_errors, numbers, hit_counts, budgets)
+    def test_it_counts_the_hit_and_gives_the_attempt_back(self, error, number, hits, budget):
+        limits = replace(LIMITS, rate_limit=budget)
+        decision = decided(error, number=number, hits=hits, limits=limits)
+        changes = decision.changes
+
+        assert changes.rate_limited
+        assert changes.rate_limit_hits == min(hits + 1, 32_767)
+        assert changes.last_error == "SomeError: as asked"
+        if hits + 1 > budget.max_hits:
+            assert decision.outcome is SettleOutcome.FAILED
+            assert changes.status is JobStatus.FAILED
+            assert changes.attempts is None
+        else:
+            assert decision.outcome is SettleOutcome.RATE_LIMIT_DEFERRED
+            assert changes.status is JobStatus.PENDING
+            assert changes.attempts == max(number - 1, 0)
+
+    def test_ten_hits_are_deferred_and_the_eleventh_fails(self):
+        outcomes = [decided(RateLimitError(), hits=hits).outcome for hits in range(11)]
+
+        assert outcomes == [SettleOutcome.RATE_LIMIT_DEFERRED] * 10 + [SettleOutcome.FAILED]
+
+    def test_it_trips_for_as_long_as_the_provider_says(self):
+        assert decided(RateLimitError(retry_after=5)).trip == 5 * SECOND
+
+    @pytest.mark.parametrize("wait", [None, 0])
+    def test_it_trips_for_the_jobs_own_wait_when_the_provider_says_nothing(self, wait):
+        decision = decided(RateLimitError(retry_after=wait))
+
+        assert decision.trip == decision.changes.delay >= 15 * SECOND
+
+    def test_it_trips_when_the_job_fails_of_it(self):
+        decision = decided(RateLimitError(retry_after=5), hits=10)
+
+        assert decision.outcome is SettleOutcome.FAILED
+        assert decision.trip == 5 * SECOND
 
 
-@pytest.mark.parametrize("seconds", [1e300, pytest.param(10**400, id="huge")])
-def test_an_absurd_wait_is_cut(seconds):
-    assert decided(RateLimitError(retry_after=seconds)).changes.delay == LONGEST_WAIT
+class TestDefer:
+    @relaxed
+    @given(numbers, durations)
+    def test_a_job_that_did_not_start_costs_nothing(self, number, wait):
+        decision = defer(CLAIM, Attempt(number, "host:1:0", None), wait)
 
-
-def test_a_decision_carries_its_claim_and_its_attempt():
-    error = ValueError("as asked")
-
-    decision = decided(error)
-
-    assert decision.claim == CLAIM
-    assert decision.attempt == attempt(1, error)
-
-
-def test_without_a_report_the_error_is_named_by_its_class():
-    limits = RetryLimits(3, BASE, CAP)
-
-    decision = decide(CLAIM, attempt(), Ending(error=ValueError("secret")), limits, r=0)
-
-    assert decision.changes.last_error == "ValueError"
+        assert decision.outcome is SettleOutcome.RATE_LIMIT_DEFERRED
+        assert decision.changes == Changes(
+            JobStatus.PENDING, delay=wait, attempts=max(number - 1, 0)
+        )
+        assert decision.trip is None
