@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class JobQueueConfig(AppConfig):
-    """Finds the site's `jobs` modules and registers the system checks."""
+    """Registers the built-in handlers and the system checks; finds the site's `jobs` modules."""
 
     name = "django_jobqueue"
     label = "django_jobqueue"
@@ -15,6 +15,8 @@ class JobQueueConfig(AppConfig):
     def ready(self) -> None:
         """Discover handlers and register checks; called once by Django."""
         from . import checks, discovery
+        from .handlers import purge
 
         checks.register()
+        purge.register()
         discovery.discover_jobs()

@@ -7,9 +7,9 @@ from django.apps import AppConfig
 from django.core import checks
 
 from . import conf, discovery, registry
+from .states import WorkerMode
 
 SHORTEST_SENSIBLE_LEASE_SECONDS = 15
-WORKER_MODES = ("all", "system", "off")
 
 
 def register() -> None:
@@ -36,7 +36,7 @@ def check_advice(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[chec
         return []
     messages: list[checks.CheckMessage] = []
     mode = conf.settings.WORKER_MODE
-    if isinstance(mode, str) and mode.strip().lower() not in WORKER_MODES:
+    if isinstance(mode, str) and mode.strip().lower() not in WorkerMode.values:
         messages.append(
             checks.Warning(
                 f'JOBQUEUE["WORKER_MODE"] is {mode!r}; expected all, system or off.',
@@ -79,7 +79,7 @@ def check_discovery(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[c
     """E003: a jobs module is there and cannot be imported."""
     return [
         checks.Error(
-            f"The module {failure.module} could not be imported: {failure.error}",
+            f"The module {failure.module} could not be imported: {failure.error.rstrip('.')}.",
             hint="Its handlers are missing, so no worker starts. Fix the import.",
             id="django_jobqueue.E003",
         )

@@ -4,6 +4,9 @@
 (None where a setting may be off), whether the site wrote seconds or a timedelta.
 """
 
+import hashlib
+import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +16,9 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
 from .exceptions import InvalidSettings, shown
+from .states import WorkerMode
+
+logger = logging.getLogger(__name__)
 
 SETTINGS_NAME = "JOBQUEUE"
 
@@ -20,6 +26,9 @@ CHECK_TAG = "jobqueue"
 """Under which Django runs the package's system checks: `manage.py check --tag jobqueue`."""
 
 Parser = Callable[[Any], Any]
+
+MOST_SLOTS = 1_000
+"""Each slot is a thread, with a connection of its own when its handlers query."""
 
 TEN_YEARS = 10 * 365 * 24 * 3600.0
 
@@ -43,7 +52,7 @@ def whole_number(lowest: int | None = None, highest: int = 2**31 - 1) -> Parser:
             if (lowest is None or value >= lowest) and value <= highest:
                 return value
         if lowest is None:
-            raise Unusable("a whole number")
+            raise Unusable(f"a whole number, at most {highest}")
         raise Unusable(f"a whole number from {lowest} to {highest}")
 
     return parse
@@ -99,7 +108,7 @@ class Setting:
 
 SETTINGS: Mapping[str, Setting] = {
     "WORKER_MODE": Setting("all", worker_mode),
-    "WORKER_CONCURRENCY": Setting(2, whole_number()),
+    "WORKER_CONCURRENCY": Setting(2, whole_number(highest=MOST_SLOTS)),
     "POLL_INTERVAL": Setting(5, duration(least=0.001)),
     "JOB_TIMEOUT": Setting(600, duration()),
     "LEASE_CAP": Setting(90, duration(least=0.001, optional=True)),
@@ -147,6 +156,22 @@ def times_are_aware() -> bool:
     return bool(django_settings.USE_TZ)
 
 
+def temp_prefix() -> str:
+    """Return how the names of this site's temporary files begin; never empty.
+
+    `TEMP_PREFIX`, or one made from the site. Projects often share a name such as `config`, so
+    the database is part of it: one site's janitor must not remove another site's files.
+    """
+    if settings.TEMP_PREFIX is not None:
+        return str(settings.TEMP_PREFIX)
+    module = getattr(django_settings, "SETTINGS_MODULE", None) or "site"
+    name = re.sub(r"\W", "", str(module).partition(".")[0])
+    database = django_settings.DATABASES.get("default", {})
+    place = "\n".join(str(database.get(key, "")) for key in ("ENGINE", "HOST", "PORT", "NAME"))
+    digest = hashlib.sha256(f"{module}\n{place}".encode()).hexdigest()
+    return f"jobqueue-{name}-{digest[:8]}-"
+
+
 def problems() -> Iterator[Problem]:
     """Yield everything wrong with `JOBQUEUE`: for the system checks and for clear errors."""
     site = site_settings()
@@ -176,6 +201,41 @@ def problems() -> Iterator[Problem]:
             )
 
 
+_warned: set[str] = set()
+
+
+def warn_once(logger: logging.Logger, message: str) -> None:
+    """Log a warning the first time it is given; a claim reads its settings many times a second."""
+    if message not in _warned:
+        _warned.add(message)
+        logger.warning(message)
+
+
+def parse_worker_mode(value: Any) -> WorkerMode:
+    """Return the worker mode that a setting, or the callable given as one, names now.
+
+    Trimmed, in any case; unset is the default. Anything else falls open to `all` with one
+    warning: a misspelt word must not stop a site's jobs.
+    """
+    try:
+        named = value() if callable(value) else value
+    except Exception as error:  # noqa: BLE001 (the site's code)
+        name = getattr(value, "__qualname__", shown(value))
+        reason = f"{type(error).__name__}: {error}"
+        warn_once(logger, f"The WORKER_MODE callable {name} failed; workers run as all. {reason}")
+        return WorkerMode.ALL
+    if named is None:
+        return WorkerMode(DEFAULTS["WORKER_MODE"])
+    word = named.strip().lower() if isinstance(named, str) else ""
+    if word in WorkerMode.values:
+        return WorkerMode(word)
+    warn_once(
+        logger,
+        f"WORKER_MODE is {named!r}; expected all, system or off. Workers run as all.",
+    )
+    return WorkerMode.ALL
+
+
 class Settings:
     """The parsed settings as attributes, read once and again after `setting_changed`."""
 
@@ -198,6 +258,7 @@ class Settings:
     def reload(self) -> None:
         """Forget what was read; the next access reads the site's settings again."""
         self.__dict__.clear()
+        _warned.clear()
 
 
 settings = Settings()

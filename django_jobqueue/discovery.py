@@ -44,6 +44,7 @@ def discover_jobs() -> None:
         try:
             importlib.import_module(name)
         except (Exception, SystemExit) as error:
-            logger.exception("The module %s could not be imported", name)
             failure = f"{type(error).__name__}: {error}"
+            logger.error("The module %s could not be imported: %s", name, failure)  # noqa: TRY400
+            logger.debug("How it failed:", exc_info=True)
             _failures.append(FailedImport(name, failure, traceback.format_exc()))

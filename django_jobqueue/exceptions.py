@@ -45,6 +45,10 @@ class EnqueueConflict(EnqueueError):
     """An active job with the same dedup key kept appearing and vanishing."""
 
 
+class InvalidSchedule(JobQueueError, ValueError):
+    """A schedule that can never fire as meant: the message names what is wrong."""
+
+
 class InvalidResult(JobQueueError, ValueError):
     """A handler returned something that cannot be stored as the job's result."""
 
@@ -66,6 +70,10 @@ class RateLimitError(JobQueueError):
     def __init__(self, message: str = "rate limited", *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class WorkerDied(JobQueueError):
+    """An attempt whose worker died or lost its claim: recorded by the reaper, never raised."""
 
 
 class JobTimeoutError(JobQueueError, TimeoutError):

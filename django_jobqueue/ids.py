@@ -1,7 +1,18 @@
-"""UUIDv7 made in Python: known before the insert, ordered by time, the same on every database."""
+"""Ids of jobs.
+
+They are UUIDv7 made in Python: known before the insert, ordered by time, the same on every
+database.
+"""
 
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from .models import Job
 
 if sys.version_info >= (3, 14):
     from uuid import uuid7 as make_uuid7
@@ -13,3 +24,16 @@ def uuid7() -> UUID:
     """Return a new UUIDv7; those of one process are strictly increasing."""
     value: UUID = make_uuid7()
     return value
+
+
+def ids_of(jobs: "Job | UUID | Iterable[Job | UUID]") -> list[UUID]:
+    """Return the ids of one job or several, each once, in the order given."""
+    if isinstance(jobs, UUID | models.Model):
+        jobs = [jobs]
+    ids = (job if isinstance(job, UUID) else job.pk for job in jobs)
+    return list(dict.fromkeys(ids))
+
+
+def batches(ids: Sequence[UUID], size: int) -> Iterator[Sequence[UUID]]:
+    """Cut ids into pieces of at most `size`."""
+    return (ids[start : start + size] for start in range(0, len(ids), size))

@@ -61,7 +61,7 @@ def _copy(value: Any, path: str, depth: int) -> Any:
         return _scalar(value, path)
     if not isinstance(value, Mapping | list | tuple):
         raise NotJSON(
-            f"{path} is a {type(value).__name__}, which JSON cannot hold; "
+            f"{path} is of type {type(value).__name__}, which JSON cannot hold; "
             "convert it to a string, number, list or object first."
         )
     if depth == 0:

@@ -1,11 +1,15 @@
 """The queue's tables. State changes only through the manager's transitions, never by `save()`."""
 
 import uuid
+from collections.abc import Collection
+from typing import Any
 
-from django.db import models
+from django.core.exceptions import ValidationError
+from django.db import models, router, transaction
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from .cron import problems_of
 from .ids import uuid7
 from .managers import JobManager, JobQuerySet
 from .states import (
@@ -13,6 +17,7 @@ from .states import (
     DEFAULT_QUEUE,
     LAST_ERROR_LENGTH,
     TERMINAL_STATUSES,
+    CatchUp,
     Claim,
     Executor,
     JobStatus,
@@ -67,6 +72,9 @@ class Job(models.Model):
 
     trace_context = models.CharField(_("trace context"), max_length=55, null=True)  # noqa: DJ001
     org_id = models.CharField(_("organisation"), max_length=100, null=True)  # noqa: DJ001
+
+    claim_lost = False
+    """True on the instance a handler runs with, once its claim is known to be lost."""
 
     objects = JobManager.from_queryset(JobQuerySet)()
 
@@ -239,12 +247,7 @@ class WorkerProcess(models.Model):
         return f"{self.host}:{self.pid}"
 
 
-class CatchUp(models.TextChoices):
-    """What a schedule does about ticks that no worker was there for."""
-
-    SKIP = "skip", _("skip them")
-    ONCE = "once", _("one job for all of them")
-    ALL = "all", _("one job for each, up to the limit")
+TICKS = ("last_tick_at", "next_tick_at")
 
 
 class Schedule(models.Model):
@@ -279,3 +282,46 @@ class Schedule(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, **options: Any) -> None:
+        """Save what people edit. The ticks of a stored row are the workers', and stay.
+
+        Another rhythm, and the end of a pause, make the workers count from now.
+        """
+        if self._state.adding:
+            super().save(**options)
+            return
+        asked = options.get("update_fields")
+        fields = self.edited_fields() if asked is None else frozenset(asked)
+        using = options.get("using") or router.db_for_write(type(self), instance=self)
+        with transaction.atomic(using=using):
+            rows = type(self)._base_manager.using(using).filter(pk=self.pk)
+            restarts = self.restarts(fields)
+            if restarts and rows.filter(restarts).update(next_tick_at=None):
+                self.next_tick_at = None
+            super().save(**{**options, "update_fields": fields})
+
+    def clean(self) -> None:
+        """Refuse what could never fire, as `@schedule` does."""
+        problems = problems_of(self.cron, self.timezone, self.limit)
+        if not isinstance(self.payload, dict):
+            problems["payload"] = "payload is no JSON object"
+        if problems:
+            raise ValidationError({field: f"{text}." for field, text in problems.items()})
+
+    def edited_fields(self) -> frozenset[str]:
+        """Return the names of the columns that people edit."""
+        fields = self._meta.concrete_fields
+        return frozenset(f.name for f in fields if not f.primary_key and f.name not in TICKS)
+
+    def restarts(self, fields: Collection[str]) -> Q:
+        """Return what the stored row looks like if saving these fields makes its next tick wrong.
+
+        Empty when none of them could.
+        """
+        restarts = Q()
+        for name in {"cron", "timezone"}.intersection(fields):
+            restarts |= ~Q((name, getattr(self, name)))
+        if "paused" in fields and not self.paused:
+            restarts |= Q(paused=True)
+        return restarts

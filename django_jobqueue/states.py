@@ -49,6 +49,14 @@ class SettleOutcome(TextChoices):
     REAPED = "reaped", _("reaped")
 
 
+class WorkerMode(TextChoices):
+    """What a worker claims: everything, what is not offered to nodes, or nothing."""
+
+    ALL = "all", _("all")
+    SYSTEM = "system", _("system")
+    OFF = "off", _("off")
+
+
 class RetryResult(TextChoices):
     """What `retry` did with one job."""
 
@@ -57,11 +65,28 @@ class RetryResult(TextChoices):
     DUPLICATE = "duplicate", _("refused: another active job has its dedup key")
 
 
+class StuckSignal(TextChoices):
+    """What shows that nobody holds a running job any more."""
+
+    LEASE_EXPIRED = "lease-expired", _("its lease expired")
+    NO_LEASE = "no-lease", _("it has no lease and started long ago")
+    NEVER_STARTED = "never-started", _("it has neither lease nor start and was created long ago")
+    LEASE_TOO_FAR = "lease-too-far", _("its lease ends later than any renewal could have set it")
+
+
 class PauseKind(TextChoices):
     """What a `QueueControl` row pauses."""
 
     QUEUE = "queue", _("queue")
     TYPE = "type", _("type")
+
+
+class CatchUp(TextChoices):
+    """What a schedule does about ticks that no worker was there for."""
+
+    SKIP = "skip", _("skip them")
+    ONCE = "once", _("one job for all of them")
+    ALL = "all", _("one job for each, up to the limit")
 
 
 class Claim(NamedTuple):
@@ -120,12 +145,39 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How one claim ends: the outcome, the row's changes and the attempt's record."""
+    """How one claim ends: the outcome, the row's changes and the attempt's record.
+
+    `trip`: how long the job's provider asked to be left alone; not written, for the executor.
+    """
 
     claim: Claim
     outcome: SettleOutcome
     changes: Changes
     attempt: Attempt
+    trip: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """A job whose dead claim was ended: it waits again, or failed with its budget spent."""
+
+    job_id: UUID
+    job_type: str
+    queue: str
+    status: JobStatus
+    attempts: int
+    max_attempts: int
+    worker: str
+    signal: StuckSignal
+    error: ErrorReport
+    subject_type: str | None
+    subject_id: str | None
+    org_id: str | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the job is terminal now."""
+        return self.status is JobStatus.FAILED
 
 
 Outcomes = Mapping[UUID, SettleOutcome]

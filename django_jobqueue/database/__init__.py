@@ -2,11 +2,18 @@
 
 from django.db import connections
 
-from .base import ClaimOptions, ClaimRequest, QueueDatabase, Tables
+from .base import ClaimOptions, ClaimRequest, QueueDatabase, ReapRequest, Tables
 from .portable import Portable
 from .postgresql import PostgreSQL
 
-__all__ = ["ClaimOptions", "ClaimRequest", "QueueDatabase", "Tables", "queue_database"]
+__all__ = [
+    "ClaimOptions",
+    "ClaimRequest",
+    "QueueDatabase",
+    "ReapRequest",
+    "Tables",
+    "queue_database",
+]
 
 
 def queue_database(tables: Tables, using: str) -> QueueDatabase:

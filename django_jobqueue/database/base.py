@@ -2,15 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
 from uuid import UUID
 
+from ..exceptions import WorkerDied
 from ..states import Executor
 
 if TYPE_CHECKING:
-    from ..models import Job, JobAttempt, QueueControl
-    from ..states import Claim, Decision
+    from ..models import Job, JobAttempt, JobStatsRollup, QueueControl
+    from ..querysets import JobQuerySet
+    from ..states import Claim, Decision, Reaped
+
+DEATH_CLASS = f"{WorkerDied.__module__}.{WorkerDied.__qualname__}"
+DEATH_MESSAGE = "attempt %s of %s did not end: its worker, %s, died or lost its claim (%s)"
+"""What is recorded of a reaped attempt: its number, the budget, the worker and the signal."""
+
+UNKNOWN_WORKER = "unknown"
 
 
 class Tables(NamedTuple):
@@ -19,6 +27,7 @@ class Tables(NamedTuple):
     job: "type[Job]"
     attempt: "type[JobAttempt]"
     control: "type[QueueControl]"
+    rollup: "type[JobStatsRollup]"
 
 
 class ClaimOptions(TypedDict, total=False):
@@ -58,6 +67,16 @@ class ClaimRequest:
         return (self.max_attempts or {}).get(job_type)
 
 
+@dataclass(frozen=True, slots=True)
+class ReapRequest:
+    """When a claim is dead, by which time, and what becomes of its job; see `JobManager.reap`."""
+
+    stuck_threshold: timedelta
+    max_attempts: int
+    as_of: datetime | None
+    limit: int
+
+
 class QueueDatabase(Protocol):
     """The transitions that are written per database. Each is atomic and says what it changed."""
 
@@ -81,3 +100,17 @@ class QueueDatabase(Protocol):
 
     def promote(self, limit: int) -> int:
         """Make up to `limit` scheduled jobs ready whose time has come; return how many."""
+
+    def reap(self, jobs: "JobQuerySet", request: ReapRequest) -> "list[Reaped]":
+        """End the dead claims among the jobs, the longest expired first.
+
+        Each write asserts again that the job shows its signal. Rows that somebody has locked are
+        left alone.
+        """
+
+    def erase(self, jobs: "JobQuerySet") -> list[UUID]:
+        """Delete those of the jobs that nobody has locked, with their attempts; return the ids.
+
+        In the same transaction the rollup counts the terminal ones among them. Asserts again
+        what `jobs` asks for.
+        """

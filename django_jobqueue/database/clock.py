@@ -3,6 +3,9 @@
 from datetime import UTC, datetime
 
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import DateTimeField, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Now
 from django.utils import timezone
 
 
@@ -18,3 +21,11 @@ def database_now(connection: BaseDatabaseWrapper) -> datetime:
         cursor.execute("SELECT statement_timestamp()")
         now: datetime = cursor.fetchone()[0]
         return now
+
+
+def database_clock(connection: BaseDatabaseWrapper) -> Combinable:
+    """Return an expression for the time of its own statement by the database's clock."""
+    if connection.vendor == "postgresql":
+        return Now()
+    # Elsewhere Now() ignores the time zone that naive columns are kept in.
+    return Value(database_now(connection), DateTimeField())

@@ -22,8 +22,8 @@ CONFLICT_SQLITE_NAMES = frozenset({"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLIT
 CONFLICT_RETRIES = 6
 FIRST_CONFLICT_SECONDS = 0.004
 
-REFUSED_SQLSTATE_CLASSES = frozenset({"22", "23", "54"})
-"""PostgreSQL: data exception, integrity violation, program limit exceeded."""
+REFUSED_SQLSTATE_CLASSES = frozenset({"22", "23", "54", "P0"})
+"""PostgreSQL: data exception, integrity violation, program limit exceeded, a trigger's RAISE."""
 
 
 def is_conflict(error: DatabaseError) -> bool:

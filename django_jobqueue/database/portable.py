@@ -5,6 +5,7 @@ Serves SQLite, and is written for MySQL 8 and MariaDB. Rows are locked where the
 its rows, so a lost race changes nothing.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,14 +14,24 @@ from uuid import UUID
 from django.db import IntegrityError, connections, transaction
 from django.db.models import Case, F, When
 
-from ..states import Claim, Decision, Executor, JobStatus, SettleOutcome
-from .base import ClaimRequest, Tables
+from ..states import (
+    TERMINAL_STATUSES,
+    Claim,
+    Decision,
+    ErrorReport,
+    Executor,
+    JobStatus,
+    Reaped,
+    SettleOutcome,
+    StuckSignal,
+)
+from .base import DEATH_CLASS, DEATH_MESSAGE, UNKNOWN_WORKER, ClaimRequest, ReapRequest, Tables
 from .clock import database_now
 from .errors import retry_conflicts
 
 if TYPE_CHECKING:
-    from ..managers import JobQuerySet
     from ..models import Job
+    from ..querysets import JobQuerySet
 
 Answer = TypeVar("Answer")
 
@@ -96,6 +107,40 @@ class Portable:
 
         return self._transaction(run)
 
+    def reap(self, jobs: "JobQuerySet", request: ReapRequest) -> list[Reaped]:
+        """End dead claims, with an attempt row each."""
+
+        def run() -> list[Reaped]:
+            now = database_now(self.connection)
+            stuck = jobs.stuck(request.stuck_threshold, request.as_of, now)
+            oldest = self._locked(stuck.order_by("lease_expires_at", "pk")[: request.limit])
+            verdicts = [(job, verdict_on(job, request.max_attempts)) for job in oldest]
+            return [reaped for job, reaped in verdicts if self._reap(stuck, job, reaped, now)]
+
+        return self._transaction(run)
+
+    def erase(self, jobs: "JobQuerySet") -> list[UUID]:
+        """Delete jobs and their attempts, and count them in the rollup."""
+
+        def run() -> list[UUID]:
+            doomed = list(self._locked(jobs.defer("payload", "result")))
+            ids = [job.pk for job in doomed]
+            self.tables.attempt._default_manager.using(self.using).filter(job__in=ids).delete()
+            # QuerySet.delete() would look the rows up again and delete them by id alone.
+            erased = sum(
+                self._jobs().filter(pk__in=ids, status=status)._raw_delete(self.using)  # noqa: SLF001
+                for status in {job.status for job in doomed}
+            )
+            if erased != len(doomed):
+                raise transaction.TransactionManagementError(
+                    f"{len(doomed)} jobs were locked and {erased} deleted: the database does not "
+                    "keep locked rows from changing. Nothing was deleted."
+                )
+            self._count(doomed)
+            return ids
+
+        return self._transaction(run)
+
     def _transaction(self, run: Callable[[], Answer]) -> Answer:
         def atomically() -> Answer:
             with transaction.atomic(using=self.using):
@@ -166,6 +211,30 @@ class Portable:
             self._record(job, now, number=job.attempts, outcome=SettleOutcome.RELEASED)
         return bool(released)
 
+    def _reap(self, stuck: "JobQuerySet", job: "Job", reaped: Reaped, now: datetime) -> bool:
+        ended: dict[str, Any] = {
+            "status": reaped.status,
+            "scheduled_for": None,
+            "claim_token": None,
+            "lease_expires_at": None,
+        }
+        if reaped.failed:
+            ended |= {"finished_at": now, "last_error": reaped.error.last_error}
+        else:
+            ended |= {"finished_at": None, "ready_at": now}
+        if not stuck.filter(pk=job.pk, claim_token=job.claim_token).update(**ended):
+            return False
+        outcome = SettleOutcome.REAPED
+        self._record(job, now, number=job.attempts, outcome=outcome, error=reaped.error)
+        return True
+
+    def _count(self, erased: "Iterable[Job]") -> None:
+        rollups = self.tables.rollup._default_manager.using(self.using)
+        for job_type, totals in sorted(totals_by_type(erased).items()):
+            rollups.get_or_create(type=job_type)
+            added = {column: F(column) + number for column, number in totals.items()}
+            rollups.filter(type=job_type).update(**added)
+
     def _record(
         self, job: "Job", now: datetime, *, number: int, outcome: SettleOutcome, error: Any = None
     ) -> None:
@@ -211,6 +280,41 @@ class Portable:
         for name, value in granted.items():
             setattr(job, name, value)
         return True
+
+
+def verdict_on(job: "Job", max_attempts: int) -> Reaped:
+    """Return what becomes of a job whose claim is dead."""
+    budget = max_attempts if job.max_attempts is None else job.max_attempts
+    signal = StuckSignal(job.signal)  # type: ignore[attr-defined]
+    message = DEATH_MESSAGE % (job.attempts, budget, job.worker or UNKNOWN_WORKER, signal.value)
+    return Reaped(
+        job.pk,
+        job.type,
+        job.queue,
+        JobStatus.PENDING if job.attempts < budget else JobStatus.FAILED,
+        job.attempts,
+        budget,
+        job.worker,
+        signal,
+        ErrorReport(DEATH_CLASS, message),
+        job.subject_type,
+        job.subject_id,
+        job.org_id,
+    )
+
+
+def totals_by_type(jobs: "Iterable[Job]") -> dict[str, Counter[str]]:
+    """Return what the terminal ones among the jobs add to the rollup of each type."""
+    totals: dict[str, Any] = defaultdict(Counter)
+    for job in jobs:
+        if job.status not in TERMINAL_STATUSES:
+            continue
+        totals[job.type][f"{job.status}_count"] += 1
+        if job.status == JobStatus.SUCCEEDED and job.started_at and job.finished_at:
+            seconds = (job.finished_at - job.started_at).total_seconds()
+            if seconds >= 0:
+                totals[job.type].update(duration_sum=seconds, duration_samples=1)
+    return totals
 
 
 def in_id_order(decisions: Iterable[Decision]) -> list[Decision]:

@@ -10,23 +10,34 @@ the partial indexes.
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 from django.db import OperationalError, connections, transaction
-from django.db.models import F, Lookup
+from django.db.models import F, Lookup, QuerySet, Value
+from django.db.models.functions import Coalesce
 
-from ..exceptions import EnqueueConflict
+from ..exceptions import EnqueueConflict, WorkerDied
 from ..jsonvalues import encode
-from ..states import Claim, Decision
+from ..states import (
+    LAST_ERROR_LENGTH,
+    Claim,
+    Decision,
+    ErrorReport,
+    JobStatus,
+    Reaped,
+    StuckSignal,
+)
 from . import statements
-from .base import ClaimRequest, Tables
+from .base import DEATH_CLASS, DEATH_MESSAGE, UNKNOWN_WORKER, ClaimRequest, ReapRequest, Tables
 from .errors import is_conflict, retry_conflicts
 
 if TYPE_CHECKING:
     from ..models import Job
+    from ..querysets import JobQuerySet
 
 Parameters = Mapping[str, Any]
+ValuesQuerySet: TypeAlias = "QuerySet[Job, Any]"
 
 
 class PostgreSQL:
@@ -87,6 +98,32 @@ class PostgreSQL:
 
         return retry_conflicts(self.connection, run)
 
+    def reap(self, jobs: "JobQuerySet", request: ReapRequest) -> list[Reaped]:
+        """End dead claims, with an attempt row each; one statement."""
+        stuck = jobs.stuck(request.stuck_threshold, request.as_of)
+        budget = Coalesce("max_attempts", Value(request.max_attempts))
+        columns = ("id", "claim_token", "attempts", "worker", "signal")
+        oldest = stuck.order_by("lease_expires_at", "id").values(*columns, budget=budget)
+        parameters = {
+            "message": DEATH_MESSAGE,
+            "unknown": UNKNOWN_WORKER,
+            "name": WorkerDied.__name__,
+            "class": DEATH_CLASS,
+            "error_length": LAST_ERROR_LENGTH,
+        }
+        pick = self._locking(oldest[: request.limit], no_key=True)
+        return [reaped_from(row) for row in self._rows(statements.REAP, parameters, pick)]
+
+    def erase(self, jobs: "JobQuerySet") -> list[UUID]:
+        """Delete jobs and their attempts, and count them in the rollup; one statement."""
+        pick = self._locking(jobs.values("id", "status"), no_key=False)
+        return [job_id for (job_id,) in self._rows(statements.ERASE, {}, pick)]
+
+    def _locking(self, jobs: "ValuesQuerySet", *, no_key: bool) -> str:
+        """Return a SELECT that locks what nobody has locked, as text with its values in it."""
+        pick = jobs.select_for_update(skip_locked=True, no_key=no_key)
+        return compiled(pick, self.using).replace("%", "%%")
+
     def _claim(self, request: ClaimRequest) -> "list[Job]":
         sql = f"WITH {statements.CLAIM} {statements.CLAIMED}"
         rows = self._rows(sql, columns_of_request(request), pick=self._pick(request))
@@ -126,6 +163,7 @@ class PostgreSQL:
         return sql.format(
             job=quoted(self.tables.job),
             attempt=quoted(self.tables.attempt),
+            rollup=quoted(self.tables.rollup),
             columns=columns(self.tables.job),
             pick=pick,
         )
@@ -178,10 +216,32 @@ def compiled_pick(tables: Tables, using: str, limit: int, *, with_queues: bool) 
         .select_for_update(skip_locked=True, no_key=True)
         .values("id", "type", "priority")[:limit]
     )
+    return compiled(pick, using)
+
+
+def compiled(pick: "ValuesQuerySet", using: str) -> str:
+    """Return a locking SELECT of the ORM as text."""
     operations: Any = connections[using].ops
     with transaction.atomic(using=using):  # The ORM compiles a locking SELECT only inside one.
         sql, params = pick.query.get_compiler(using).as_sql()
         return str(operations.compose_sql(sql, params))
+
+
+def reaped_from(row: Sequence[Any]) -> Reaped:
+    """Return what a row that REAP returned says."""
+    job_id, job_type, queue, status, attempts, budget, worker, signal, message, *about = row
+    return Reaped(
+        job_id,
+        job_type,
+        queue,
+        JobStatus(status),
+        attempts,
+        budget,
+        worker,
+        StuckSignal(signal),
+        ErrorReport(DEATH_CLASS, message),
+        *about,
+    )
 
 
 @cache

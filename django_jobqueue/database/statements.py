@@ -189,3 +189,90 @@ SET scheduled_for = NULL
 FROM due
 WHERE job.id = due.id AND job.status = 'pending'
 """
+
+# The pick gives id, claim_token, attempts, budget, worker and signal of stuck rows. It never
+# waits for a lock, so its order, the longest expired first, can deadlock with nobody.
+REAP = """
+WITH stuck AS MATERIALIZED ({pick}),
+judged AS (
+    SELECT
+        stuck.*,
+        CASE WHEN attempts < budget THEN 'pending' ELSE 'failed' END AS verdict,
+        format(
+            %(message)s::text, attempts, budget,
+            coalesce(nullif(worker, ''), %(unknown)s::text), signal
+        ) AS message
+    FROM stuck
+),
+reaped AS (
+    UPDATE {job} AS job
+    SET status = judged.verdict,
+        last_error = CASE judged.verdict WHEN 'failed'
+            THEN left(%(name)s::text || ': ' || judged.message, %(error_length)s)
+            ELSE job.last_error END,
+        scheduled_for = NULL,
+        ready_at = CASE judged.verdict WHEN 'pending' THEN statement_timestamp()
+            ELSE job.ready_at END,
+        finished_at = CASE judged.verdict WHEN 'failed' THEN statement_timestamp() END,
+        claim_token = NULL,
+        lease_expires_at = NULL
+    FROM judged
+    WHERE job.id = judged.id AND job.claim_token = judged.claim_token AND job.status = 'running'
+    RETURNING job.id, job.type, job.queue, job.status, job.attempts, judged.budget, job.worker,
+        judged.signal, judged.message, job.subject_type, job.subject_id, job.org_id,
+        judged.claim_token, job.started_at, job.executor
+),
+recorded AS (
+    INSERT INTO {attempt} (
+        job_id, number, outcome, started_at, finished_at, executor, worker, claim_token,
+        exception_class, message, traceback
+    )
+    SELECT id, attempts, 'reaped', started_at, statement_timestamp(), executor, worker,
+        claim_token, %(class)s, message, ''
+    FROM reaped
+)
+SELECT id, type, queue, status, attempts, budget, worker, signal, message, subject_type,
+    subject_id, org_id
+FROM reaped
+"""
+
+# The foreign key of the attempts is checked at the end, so the order of the deletes is free. The
+# rollup's rows are locked in the order of their types: two of these cannot deadlock.
+ERASE = """
+WITH doomed AS MATERIALIZED ({pick}),
+erased AS (
+    DELETE FROM {job} AS job
+    USING doomed
+    WHERE job.id = doomed.id AND job.status = doomed.status
+    RETURNING job.id, job.type, job.status, job.finished_at - job.started_at AS duration
+),
+history AS (
+    DELETE FROM {attempt} AS attempt USING erased WHERE attempt.job_id = erased.id
+),
+counted AS (
+    INSERT INTO {rollup} AS rollup (
+        type, succeeded_count, failed_count, cancelled_count, duration_sum, duration_samples
+    )
+    SELECT
+        type,
+        count(*) FILTER (WHERE status = 'succeeded'),
+        count(*) FILTER (WHERE status = 'failed'),
+        count(*) FILTER (WHERE status = 'cancelled'),
+        coalesce(sum(extract(epoch FROM duration)) FILTER (WHERE sampled), 0),
+        count(*) FILTER (WHERE sampled)
+    FROM erased
+    CROSS JOIN LATERAL (
+        SELECT status = 'succeeded' AND duration >= interval '0' AS sampled
+    ) AS sample
+    WHERE status IN ('succeeded', 'failed', 'cancelled')
+    GROUP BY type
+    ORDER BY type
+    ON CONFLICT (type) DO UPDATE
+    SET succeeded_count = rollup.succeeded_count + excluded.succeeded_count,
+        failed_count = rollup.failed_count + excluded.failed_count,
+        cancelled_count = rollup.cancelled_count + excluded.cancelled_count,
+        duration_sum = rollup.duration_sum + excluded.duration_sum,
+        duration_samples = rollup.duration_samples + excluded.duration_samples
+)
+SELECT id FROM erased
+"""

@@ -52,6 +52,10 @@ class JobHandler(ABC):
         """Whether a node may run this type: it has a result schema and persists results."""
         return self.result_schema is not None and hasattr(self, "persist_result")
 
+    def node_offload_enabled(self) -> bool:
+        """Whether this type, if node-eligible, is offered to nodes now; asked at every claim."""
+        return True
+
     def enqueue(
         self, payload: Mapping[str, Any] | None = None, **options: "Unpack[EnqueueOptions]"
     ) -> "Job":

@@ -34,6 +34,9 @@ class FunctionHandler(JobHandler):
         self.label = label
         functools.update_wrapper(self, function)
 
+    def __repr__(self) -> str:
+        return f"<{self.function.__module__}.{self.function.__qualname__} for {self.type!r}>"
+
     def process(self, job: "Job") -> Any:
         """Call the function with the job."""
         return self.function(job)

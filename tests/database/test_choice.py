@@ -5,12 +5,12 @@ from django_jobqueue.database import ClaimRequest, Tables, queue_database
 from django_jobqueue.database.portable import Portable
 from django_jobqueue.database.postgresql import PostgreSQL
 from django_jobqueue.managers import tables_of
-from django_jobqueue.models import Job, JobAttempt, QueueControl
+from django_jobqueue.models import Job, JobAttempt, JobStatsRollup, QueueControl
 from tests.claims import LEASES, tokens
 
 
 def test_the_models_of_a_job_belong_together():
-    assert tables_of(Job) == Tables(Job, JobAttempt, QueueControl)
+    assert tables_of(Job) == Tables(Job, JobAttempt, QueueControl, JobStatsRollup)
 
 
 def test_every_database_but_postgresql_is_spoken_to_portably():

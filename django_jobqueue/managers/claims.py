@@ -1,0 +1,140 @@
+"""What executors do: claim, renew, settle, release. Answers are keyed by claim token."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Unpack
+from uuid import UUID
+
+from ..database import ClaimOptions, ClaimRequest
+from ..querysets import tables_of
+from ..states import Claim, Decision, JobStatus, SettleOutcome
+from .base import TransitionManager
+
+if TYPE_CHECKING:
+    from ..models import Job
+
+
+class ClaimTransitions(TransitionManager):
+    """The transitions made on behalf of a claim, and the claim itself."""
+
+    def claim(
+        self,
+        tokens: Sequence[UUID],
+        leases: Mapping[str, timedelta],
+        **options: Unpack[ClaimOptions],
+    ) -> "list[Job]":
+        """Claim at most one job for each token, and return the jobs.
+
+        `leases`: the types wanted and how long a claim of each holds. Options: `executor`
+        ("server") and `node_id`; `workers`, who each token is for; `queues`, None for all;
+        `max_attempts`, what is written on rows of a type; `hints`, which may speed up the search
+        and never change what can be found.
+
+        Jobs come by priority, lower first, then by age; scheduled and paused ones do not. The
+        attempt is charged here. No tokens, types or queues: an empty list, without a query.
+        """
+        request = ClaimRequest(tokens, leases, **options)
+        return self._database().settle_and_claim([], request)[1] if request else []
+
+    def renew(self, claims: Iterable[Claim]) -> set[UUID]:
+        """Extend the leases of the claims, each by what it was granted; return the tokens held.
+
+        An expired lease that nobody reaped is renewed too: the token is the fence. A row that
+        somebody has locked is not waited for; it counts as held while it carries the token.
+        """
+        asked = list(claims)
+        if not asked:
+            return set()
+        renewed = self._database().renew(asked)
+        if len(renewed) == len(asked):
+            return renewed
+        unrenewed = [claim.token for claim in asked if claim.token not in renewed]
+        still_held = self.on_write_alias().claimed_with(unrenewed)
+        return renewed | {
+            claim.token for job in still_held.only("claim_token") if (claim := job.claim)
+        }
+
+    def settle(self, decisions: Iterable[Decision]) -> dict[UUID, SettleOutcome]:
+        """Write how attempts ended; answer each claim token with what was recorded.
+
+        `claim-lost`: the claim no longer held, and nothing changed. Settling again what was
+        written before answers as the first time. A token without an answer belongs to a row that
+        somebody has locked: send its decision again.
+        """
+        asked = once_each(decisions)
+        written, _ = self._database().settle_and_claim(asked, None) if asked else (set(), [])
+        return self._outcomes(asked, written)
+
+    def settle_and_claim(
+        self,
+        decisions: Iterable[Decision],
+        tokens: Sequence[UUID],
+        leases: Mapping[str, timedelta],
+        **options: Unpack[ClaimOptions],
+    ) -> "tuple[dict[UUID, SettleOutcome], list[Job]]":
+        """Settle and claim in one round trip: the outcomes of `settle`, the jobs of `claim`."""
+        asked = once_each(decisions)
+        request = ClaimRequest(tokens, leases, **options)
+        if not asked and not request:
+            return {}, []
+        written, jobs = self._database().settle_and_claim(asked, request or None)
+        return self._outcomes(asked, written), jobs
+
+    def release(self, claims: Iterable[Claim]) -> set[UUID]:
+        """Hand claims back: the jobs wait again, their attempt uncharged; return the tokens.
+
+        Each gets an attempt row with the outcome `released`.
+        """
+        asked = list(claims)
+        return self._database().release(asked) if asked else set()
+
+    def _outcomes(
+        self, decisions: Sequence[Decision], written: set[UUID]
+    ) -> dict[UUID, SettleOutcome]:
+        outcomes = {d.claim.token: d.outcome for d in decisions if d.claim.token in written}
+        unwritten = [d for d in decisions if d.claim.token not in written]
+        if not unwritten:
+            return outcomes
+        outcomes |= self._look_alone(unwritten)
+        for decision in unwritten:
+            # Most locks are a claimer's that looked at an older snapshot, and gone by now.
+            if decision.claim.token not in outcomes:
+                written, _ = self._database().settle_and_claim([decision], None)
+                outcomes |= dict.fromkeys(written, decision.outcome)
+        return outcomes
+
+    def _look_alone(self, decisions: Sequence[Decision]) -> dict[UUID, SettleOutcome]:
+        """Say of decisions that were not written whether they were before, or lost their claim.
+
+        A row that still runs under the token was only locked by somebody: it gets no answer.
+        """
+        job_ids = [decision.claim.job_id for decision in decisions]
+        # Rows before attempts: a first write that commits in between is then seen by the second.
+        rows = self.on_write_alias().in_bulk(job_ids)
+        attempts = tables_of(self.model).attempt._default_manager.using(self.write_alias)
+        recorded = dict(attempts.filter(job__in=job_ids).values_list("claim_token", "outcome"))
+        outcomes = {}
+        for decision in decisions:
+            claim = decision.claim
+            row = rows.get(claim.job_id)
+            if recorded.get(claim.token) == decision.outcome or (row and succeeded(row, decision)):
+                outcomes[claim.token] = decision.outcome
+            elif row is None or row.claim_token != claim.token:
+                outcomes[claim.token] = SettleOutcome.CLAIM_LOST
+        return outcomes
+
+
+def succeeded(job: "Job", decision: Decision) -> bool:
+    """Whether the row is as this very attempt's success would have left it."""
+    attempt = decision.attempt
+    return (
+        decision.outcome == job.status == JobStatus.SUCCEEDED
+        and job.attempts == attempt.number
+        and job.worker == attempt.worker
+        and job.started_at == attempt.started_at
+    )
+
+
+def once_each(decisions: Iterable[Decision]) -> list[Decision]:
+    """Return one decision for each claim: a repeat changes nothing."""
+    return list({decision.claim.token: decision for decision in decisions}.values())

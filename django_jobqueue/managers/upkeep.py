@@ -1,0 +1,102 @@
+"""What small loops do: promote, reap, purge."""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db.models import Max, Min
+
+from ..database import ReapRequest
+from ..ids import batches, ids_of
+from ..querysets import LONGEST_LEASE_SECONDS
+from ..states import Reaped
+from .base import TransitionManager
+from .operations import ERASE_BATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from ..models import Job
+
+PROMOTE_BATCH = 1000
+REAP_BATCH = 200
+
+SENSIBLE_LEASES = (0.0, LONGEST_LEASE_SECONDS)
+
+
+class UpkeepTransitions(TransitionManager):
+    """The transitions that keep the table in order."""
+
+    def promote(self, limit: int = PROMOTE_BATCH) -> int:
+        """Make up to `limit` scheduled jobs ready whose time has come; return how many."""
+        return self._database().promote(limit)
+
+    def seconds_until_due(self) -> float | None:
+        """Return in how many seconds the next scheduled job is due, by the database's clock.
+
+        Zero or less: it is due. None: nothing is scheduled.
+        """
+        first = self.on_write_alias().scheduled().order_by("scheduled_for")
+        due_at = first.values_list("scheduled_for", flat=True).first()
+        if due_at is None:
+            return None
+        return (due_at - self.now()).total_seconds()
+
+    def reap(
+        self,
+        stuck_threshold: timedelta,
+        max_attempts: int,
+        *,
+        jobs: "Job | UUID | Iterable[Job | UUID] | None" = None,
+        as_of: datetime | None = None,
+        limit: int = REAP_BATCH,
+    ) -> list[Reaped]:
+        """End up to `limit` dead claims, the longest expired first; return what became of each.
+
+        A claim is dead when its job shows a reaper signal (see `JobQuerySet.stuck`); every write
+        asserts that again. A lease must have run out by `as_of`, a time of the database's clock.
+        While the row's own `max_attempts`, else the one given, leaves a budget, the job waits
+        again, its attempt charged; with the budget spent it fails. Each gets an attempt row with
+        the outcome `reaped`. Rows that somebody has locked are left alone.
+
+        `jobs`: only these, however many ("reset stuck"). Whoever calls sends `job_settled` for
+        those that failed: see `signals.send_reaped`.
+        """
+        request = ReapRequest(stuck_threshold, max_attempts, as_of, limit)
+        database, running = self._database(), self.on_write_alias()
+        if jobs is None:
+            return database.reap(running, request)
+        chosen = batches(ids_of(jobs), limit)
+        return [r for ids in chosen for r in database.reap(running.filter(pk__in=ids), request)]
+
+    def running_leases(self) -> tuple[timedelta, timedelta] | None:
+        """Return the shortest and the longest lease that running jobs were granted, if any."""
+        leases = self.on_write_alias().running().filter(lease_seconds__range=SENSIBLE_LEASES)
+        found = leases.aggregate(shortest=Min("lease_seconds"), longest=Max("lease_seconds"))
+        if found["longest"] is None:
+            return None
+        return timedelta(seconds=found["shortest"]), timedelta(seconds=found["longest"])
+
+    def purge(
+        self,
+        older_than: timedelta,
+        *,
+        batch_size: int = ERASE_BATCH,
+        batches: int | None = None,
+    ) -> int:
+        """Delete terminal jobs that ended longer ago than that; return how many.
+
+        Works in transactions of at most `batch_size` jobs, up to `batches` of them (None: until
+        nothing is left). The rollup counts in the same transaction exactly what was deleted, so
+        totals never change. Jobs that somebody has locked stay until the next time.
+        """
+        ended_before = self.now() - older_than
+        old = self.on_write_alias().finished_before(ended_before).order_by("finished_at")
+        purged = 0
+        while batches is None or batches > 0:
+            erased = len(self._database().erase(old[:batch_size]))
+            purged += erased
+            if erased < batch_size:
+                break
+            batches = None if batches is None else batches - 1
+        return purged
