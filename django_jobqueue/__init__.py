@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .exceptions import PermanentError, RateLimitError
     from .handlers import JobHandler, job_handler
     from .policy import ExecutionProfile
+    from .schedules import schedule
 
 __version__ = "0.1.0.dev0"
 
@@ -23,6 +24,7 @@ __all__ = [
     "__version__",
     "job_handler",
     "registry",
+    "schedule",
 ]
 
 _HOMES = {
@@ -32,6 +34,7 @@ _HOMES = {
     "PermanentError": "exceptions",
     "RateLimitError": "exceptions",
     "job_handler": "handlers",
+    "schedule": "schedules",
 }
 
 

@@ -1,4 +1,4 @@
-"""Enqueue: validate, insert. Everything is checked before any SQL."""
+"""Enqueue: validate, insert, announce. Everything is checked before any SQL."""
 
 import hashlib
 import json
@@ -11,15 +11,18 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from . import wakeups
 from .conf import settings, times_are_aware
 from .exceptions import EnqueueConflict, InvalidJob, InvalidPayload, shown
 from .ids import uuid7
 from .jsonvalues import NotJSON, encode, json_copy, text_problem
 from .states import DEFAULT_QUEUE
 from .tracing import current_traceparent
+from .wakeups import WakeUp
 
 if TYPE_CHECKING:
     from .managers import JobManager
+    from .managers.base import TransitionManager
     from .models import Job
 
 INSERT_TRIES = 4
@@ -85,7 +88,11 @@ class NewJob:
 
 def enqueue(manager: "JobManager", request: JobRequest) -> "Job":
     """Insert one job, or return the active job that has its dedup key."""
-    return insert(manager, [checked(manager, request, current_traceparent())])[0]
+    new = checked(manager, request, current_traceparent())
+    job = insert(manager, [new])[0]
+    if job is new.job:
+        announce(manager, [job])
+    return job
 
 
 def enqueue_many(manager: "JobManager", requests: Iterable[JobRequest]) -> "list[Job]":
@@ -102,7 +109,28 @@ def enqueue_many(manager: "JobManager", requests: Iterable[JobRequest]) -> "list
     if not new_jobs:
         return []
     with transaction.atomic(using=manager.write_alias):
-        return insert(manager, new_jobs)
+        jobs = insert(manager, new_jobs)
+    announce(manager, [new.job for new, job in zip(new_jobs, jobs, strict=True) if job is new.job])
+    return jobs
+
+
+def announce(manager: "TransitionManager", jobs: "Iterable[Job]") -> None:
+    """Wake workers for jobs that came to wait, once they are committed. Never raises."""
+    wakeups.announce(manager.write_alias, (wake_up_for(job) for job in jobs))
+
+
+def announce_any(manager: "TransitionManager") -> None:
+    """Wake all workers: jobs may be claimed that nobody knows one by one. Never raises."""
+    wakeups.announce(manager.write_alias, [WakeUp()])
+
+
+def wake_up_for(job: "Job") -> WakeUp:
+    """Return what a worker has to know of a job that was just inserted."""
+    types = frozenset((job.type,))
+    if job.scheduled_for is None:
+        return WakeUp(job.queue, types)
+    due_in = (job.scheduled_for - job.created_at).total_seconds()
+    return WakeUp(job.queue, types, ready=False, due_in=max(due_in, 0.0))
 
 
 def insert(manager: "JobManager", new_jobs: list[NewJob]) -> "list[Job]":
@@ -232,6 +260,18 @@ def priority_of(value: object) -> int:
 
 def payload_of(value: object) -> dict[str, Any]:
     """Return a copy of a payload made of plain JSON types, within MAX_PAYLOAD_BYTES."""
+    payload = json_object(value)
+    size = len(encode(payload).encode())
+    if size > settings.MAX_PAYLOAD_BYTES:
+        raise InvalidPayload(
+            f"payload has {size:,} bytes; expected at most {settings.MAX_PAYLOAD_BYTES:,}. "
+            "Store the data elsewhere and pass its key, or raise MAX_PAYLOAD_BYTES."
+        )
+    return payload
+
+
+def json_object(value: object) -> dict[str, Any]:
+    """Return a copy of a payload made of plain JSON types, whatever its size."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -240,12 +280,6 @@ def payload_of(value: object) -> dict[str, Any]:
         payload: dict[str, Any] = json_copy(value, "payload")
     except NotJSON as error:
         raise InvalidPayload(str(error)) from None
-    size = len(encode(payload).encode())
-    if size > settings.MAX_PAYLOAD_BYTES:
-        raise InvalidPayload(
-            f"payload has {size:,} bytes; expected at most {settings.MAX_PAYLOAD_BYTES:,}. "
-            "Store the data elsewhere and pass its key, or raise MAX_PAYLOAD_BYTES."
-        )
     return payload
 
 
