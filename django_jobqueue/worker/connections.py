@@ -10,6 +10,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 logger = logging.getLogger(__name__)
 
+CANCEL_SECONDS = 2.0
+
 
 @contextmanager
 def clean_connections() -> Iterator[None]:
@@ -23,16 +25,33 @@ def clean_connections() -> Iterator[None]:
     try:
         yield
     finally:
-        tidy_connections()
+        for alias in tidy_connections():
+            logger.warning(
+                "A handler left its connection to %s in a transaction, which is rolled back", alias
+            )
 
 
-def tidy_connections() -> None:
-    """Close this thread's connections that are old, broken or inside a transaction."""
+def tidy_connections() -> list[str]:
+    """Close this thread's connections that are old, broken or inside a transaction. Never raises.
+
+    Returns the aliases of those that were inside one. One that stays open is tested when a
+    handler first uses it: it may have broken meanwhile.
+    """
+    inside = []
     for connection in connections.all(initialized_only=True):
-        if is_spoiled(connection):
+        try:
+            spoiled = is_spoiled(connection)
+            if spoiled:
+                inside.append(connection.alias)
+            else:
+                connection.close_if_unusable_or_obsolete()
+                connection.health_check_enabled = True  # type: ignore[attr-defined]
+        except Exception:
+            logger.debug("A connection cannot say how it is", exc_info=True)
+            spoiled = True
+        if spoiled:
             discard(connection)
-        else:
-            connection.close_if_unusable_or_obsolete()
+    return inside
 
 
 def is_spoiled(connection: BaseDatabaseWrapper) -> bool:
@@ -41,7 +60,7 @@ def is_spoiled(connection: BaseDatabaseWrapper) -> bool:
         return True
     if connection.connection is None:
         return False
-    own_mode = connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]
+    own_mode = connection.autocommit != connection.settings_dict["AUTOCOMMIT"]
     return own_mode or inside_transaction(connection.connection)
 
 
@@ -51,6 +70,18 @@ def inside_transaction(raw: Any) -> bool:
         return bool(raw.in_transaction)
     status = getattr(getattr(raw, "info", None), "transaction_status", None)  # psycopg
     return status is not None and status.name in {"ACTIVE", "INTRANS", "INERROR"}
+
+
+def cancel_statement(connection: BaseDatabaseWrapper) -> None:
+    """Cancel the statement that another thread runs on a connection. Never raises."""
+    raw: Any = connection.connection
+    try:
+        if connection.vendor == "postgresql" and raw is not None:
+            raw.cancel_safe(timeout=CANCEL_SECONDS)
+        elif connection.vendor == "sqlite" and raw is not None:
+            raw.interrupt()
+    except Exception:
+        logger.warning("A running statement could not be cancelled", exc_info=True)
 
 
 def discard(connection: BaseDatabaseWrapper) -> None:

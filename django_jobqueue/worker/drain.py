@@ -19,7 +19,7 @@ class Drain:
     """A chore that finds out when a draining worker is done.
 
     Done is: no slot is busy, no ready job is left that this worker may claim, and no job that it
-    ran waits for a retry due within two minutes.
+    ran waits for a retry due within two minutes. `claims` returns how many jobs were claimed.
     """
 
     def __init__(
@@ -28,19 +28,26 @@ class Drain:
         eligibility: Eligibility,
         *,
         worker_prefix: str,
+        slots: int,
         all_idle: Callable[[], bool],
+        claims: Callable[[], int],
         on_drained: Callable[[], None],
     ) -> None:
         self._manager = manager
         self._eligibility = eligibility
         self._worker_prefix = worker_prefix
+        self._slots = slots
         self._all_idle = all_idle
+        self._claims = claims
         self._on_drained = on_drained
 
     def __call__(self) -> float:
         """Look once; come again in a second, or sooner when a slot becomes idle."""
+        claims = self._claims()
         # Retries first: one that is promoted in between is then seen among the ready jobs.
-        if self._all_idle() and not self._waits_for_retry() and not self._work_left():
+        done = self._all_idle() and not self._waits_for_retry() and not self._work_left()
+        # A slot may have claimed while we looked; then it is busy, or has been.
+        if done and self._all_idle() and self._claims() == claims:
             self._on_drained()
         return CHECK_SECONDS
 
@@ -54,14 +61,16 @@ class Drain:
         return ran_here.filter(worker__startswith=self._worker_prefix).exists()
 
     def _work_left(self) -> bool:
-        terms = self._eligibility.terms()
+        if not self._slots:
+            return False  # Nothing is left that this worker may claim.
+        terms = self._eligibility.terms(heed_throttle=False)
         jobs = self._manager.on_write_alias()
         return jobs.takeable(terms.leases, terms.queues).exists()
 
 
 def leftovers(manager: JobManager, eligibility: Eligibility) -> dict[str, int]:
     """Count the active jobs a drained worker leaves, by the reason; reasons without any are out."""
-    terms = eligibility.terms()
+    terms = eligibility.terms(heed_throttle=False)
     jobs = manager.on_write_alias()
     takeable = jobs.takeable(terms.leases, terms.queues).count()
     ready = jobs.ready().count()
@@ -71,6 +80,6 @@ def leftovers(manager: JobManager, eligibility: Eligibility) -> dict[str, int]:
         "running elsewhere": jobs.running().count(),
         "paused": ready - unpaused,
         "of other types or queues": unpaused - takeable,
-        "enqueued meanwhile": takeable,
+        "ready": takeable,
     }
     return {reason: count for reason, count in counts.items() if count > 0}

@@ -1,12 +1,18 @@
 """Which jobs this process may claim, and on what terms."""
 
+import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
-from .. import registry
-from ..conf import settings
-from ..policy import RetryLimits, ceiling_for, lease_for, max_attempts_for
+from .. import offload, registry
+from ..conf import parse_worker_mode, settings, warn_once
+from ..handlers.base import JobHandler
+from ..policy import RateLimitBudget, RetryLimits, ceiling_for, lease_for, max_attempts_for
+from ..states import WorkerMode
+from ..throttle import Throttle
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,32 +26,75 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """The terms of a worker that was asked for some types and queues, or for all (None)."""
+    """The terms of a worker that was asked for some types and queues, or for all (None).
+
+    `fixed_mode`: the mode the command line gave; None reads the setting at every claim.
+    """
 
     types: Collection[str] | None = None
     queues: tuple[str, ...] | None = None
+    fixed_mode: WorkerMode | None = None
+    throttle: Throttle = field(default_factory=Throttle)
 
-    def terms(self) -> Terms:
-        """Return the terms of a claim made now: of the types that this process can run."""
+    @property
+    def mode(self) -> WorkerMode:
+        """The mode that counts now."""
+        return self.fixed_mode or parse_worker_mode(settings.WORKER_MODE)
+
+    def terms(self, *, heed_throttle: bool = True) -> Terms:
+        """Return the terms of a claim made now: of the types that this process can run.
+
+        Types whose provider asked to wait are left out, unless `heed_throttle` is False.
+        """
         cap = settings.LEASE_CAP
         lease_cap = None if cap is None else timedelta(seconds=cap)
-        job_timeout = timedelta(seconds=settings.JOB_TIMEOUT)
         leases = {}
         max_attempts = {}
-        for job_type, handler in registry.handlers().items():
-            if self.types is None or job_type in self.types:
-                ceiling = ceiling_for(handler.profile, job_timeout=job_timeout)
-                leases[job_type] = lease_for(ceiling, lease_cap=lease_cap)
+        closed = self.throttle.closed() if heed_throttle else frozenset()
+        for job_type, handler in self._handlers().items():
+            if handler.provider is None or handler.provider not in closed:
+                leases[job_type] = lease_for(ceiling_of(handler), lease_cap=lease_cap)
                 max_attempts[job_type] = max_attempts_for(
                     handler.profile, default=settings.MAX_ATTEMPTS
                 )
         return Terms(leases, max_attempts, self.queues)
 
+    def _handlers(self) -> dict[str, JobHandler]:
+        mode = self.mode
+        if mode is WorkerMode.OFF:
+            return {}
+        handlers = dict(registry.handlers())
+        if mode is WorkerMode.SYSTEM:
+            elsewhere = offload.offered_types() - extra_types()
+            handlers = {name: h for name, h in handlers.items() if name not in elsewhere}
+        if self.types is not None:
+            handlers = {name: h for name, h in handlers.items() if name in self.types}
+        return handlers
 
-def retry_limits(max_attempts: int | None) -> RetryLimits:
-    """Return the budget and spacing of a job whose row says `max_attempts`, or nothing."""
+
+def extra_types() -> frozenset[str]:
+    """Return `SYSTEM_MODE_EXTRA_TYPES` without names that no handler has; warn once of each."""
+    named = frozenset(settings.SYSTEM_MODE_EXTRA_TYPES)
+    known = named & frozenset(registry.types())
+    for name in sorted(named - known):
+        warn_once(logger, f"SYSTEM_MODE_EXTRA_TYPES names {name!r}, which has no handler.")
+    return known
+
+
+def ceiling_of(handler: JobHandler) -> timedelta | None:
+    """Return how long an attempt of a handler may run; None for no ceiling."""
+    return ceiling_for(handler.profile, job_timeout=timedelta(seconds=settings.JOB_TIMEOUT))
+
+
+def limits_of(max_attempts: int | None) -> RetryLimits:
+    """Return the budgets and spacing of a job whose row says `max_attempts`, or nothing."""
     return RetryLimits(
         max_attempts=settings.MAX_ATTEMPTS if max_attempts is None else max_attempts,
         base=timedelta(seconds=settings.RETRY_BASE),
         cap=timedelta(seconds=settings.RETRY_MAX),
+        rate_limit=RateLimitBudget(
+            max_hits=settings.RATE_LIMIT_MAX_HITS,
+            base=timedelta(seconds=settings.RATE_LIMIT_BASE),
+            cap=timedelta(seconds=settings.RATE_LIMIT_MAX),
+        ),
     )

@@ -10,101 +10,56 @@ claimed and forgotten.
 """
 
 import logging
+import math
 import queue
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
-from django.db import DatabaseError, connections
+from django.db import DatabaseError
 from django.db import Error as DatabaseFailure
 
 from ..database.errors import is_conflict, is_refusal
 from ..managers import JobManager
 from ..models import Job
 from ..states import Changes, Claim, Decision, JobStatus, SettleOutcome
+from ..wakeups import WakeUp, announce
 from .eligibility import Eligibility
-from .held import HeldClaims
 from .loops import Loop
+from .queue_connection import forget_connection
 from .reports import report_of
+from .requests import (
+    FIRST_RESEND_SECONDS,
+    NOTHING,
+    RESEND_SECONDS,
+    Kept,
+    Listener,
+    Request,
+    Seat,
+    Settled,
+    Swapped,
+)
+from .running import Running, RunningJobs
 
 if TYPE_CHECKING:
     from ..database import ClaimOptions
 
 logger = logging.getLogger(__name__)
 
-RESEND_SECONDS = 1.0
-FIRST_RESEND_SECONDS = 0.02
 LEASES_BEFORE_GIVING_UP = 10
+FALLBACK_LEASE = timedelta(minutes=1)
 UNKNOWN_CLAIM_SECONDS = 60.0
-"""How long after a lost connection a cut claim may still turn out to have been committed."""
-
-OnSettled = Callable[[Decision, SettleOutcome], None]
-
-
-class Swapped(NamedTuple):
-    """The answer to `swap`. The outcome is None without a decision, or while it is kept."""
-
-    outcome: SettleOutcome | None
-    job: Job | None
-
-
-NOTHING = Swapped(None, None)
-
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """What one slot wants: settle this, give me the next."""
-
-    worker: str
-    decision: Decision | None
-    token: UUID | None
-    lease: timedelta = timedelta(0)
-    answered: threading.Event = field(default_factory=threading.Event)
-    answer: Swapped = NOTHING
-
-    def reply(self, answer: Swapped) -> None:
-        """Let the slot go on."""
-        self.answer = answer
-        self.answered.set()
-
-
-@dataclass(slots=True, eq=False)
-class Kept:
-    """A decision until it is written: when to send it next, and until when to try."""
-
-    decision: Decision
-    give_up_at: float
-    send_at: float = 0.0
-    pause: float = FIRST_RESEND_SECONDS
-
-    def postpone(self) -> None:
-        """Send again later: soon at first, then every second."""
-        self.send_at = time.monotonic() + self.pause
-        self.pause = min(self.pause * 2, RESEND_SECONDS)
-
-
-class Seat:
-    """One slot's place at the exchange."""
-
-    def __init__(self, exchange: "Exchange", worker: str) -> None:
-        self.worker = worker
-        self._exchange = exchange
-
-    def swap(self, decision: Decision | None, *, want_next: bool) -> Swapped:
-        """Hand in how the last job ended and get the next one; waits for the answer."""
-        return self._exchange.swap(Request(self.worker, decision, uuid4() if want_next else None))
+"""How long after the database answers again a cut claim may still turn out to be committed."""
 
 
 class Exchange(Loop):
     """Speaks to the jobs table for all slots.
 
     `stopping`: set when nothing more is to be claimed. `budget`: the most jobs to claim, or
-    None; `on_exhausted` is called once when it is spent. `on_settled` is called for every
-    decision with what became of it.
+    None for any number.
     """
 
     def __init__(
@@ -114,18 +69,17 @@ class Exchange(Loop):
         stopping: threading.Event,
         *,
         budget: int | None,
-        on_settled: OnSettled,
-        on_exhausted: Callable[[], None],
+        listener: Listener,
     ) -> None:
-        super().__init__("exchange", threading.Event())
-        self.held = HeldClaims()
+        super().__init__("exchange", threading.Event(), using=manager.write_alias)
+        self.running = RunningJobs()
         self.released: set[UUID] = set()
+        self.claims = 0
         self._manager = manager
         self._eligibility = eligibility
         self._stopping = stopping
         self._budget = budget
-        self._on_settled = on_settled
-        self._on_exhausted = on_exhausted
+        self._listener = listener
         self._inbox: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._waiting: list[Request] = []
         self._kept: dict[UUID, Kept] = {}
@@ -142,8 +96,7 @@ class Exchange(Loop):
     def swap(self, request: Request) -> Swapped:
         """Send a request and wait for its answer."""
         if request.decision is not None:
-            held = self.held.remove(request.decision.claim.token)
-            request.lease = held.lease if held else timedelta(0)
+            request.finished = self.running.remove(request.decision.claim.token)
         self._inbox.put(request)
         while not request.answered.wait(timeout=RESEND_SECONDS):
             if not self.is_alive():
@@ -154,23 +107,32 @@ class Exchange(Loop):
         """Have a look at `stopping` now."""
         self._inbox.put(None)
 
-    def shut_down(self, release: list[Claim], timeout: float) -> bool:
-        """Write what is kept, release the claims as the last statement, and end the thread.
+    def shut_down(self, timeout: float) -> bool:
+        """Write what is kept, hand back what runs as the last statement, and end the thread.
 
         Waits at most `timeout` seconds; returns whether the thread has ended. Idempotent.
         """
         if self.ident is None:
             return True
-        self._to_release = release
         self.halt.set()
         self.wake()
         self.join(timeout)
         return not self.is_alive()
 
+    def unwritten(self) -> list[Running]:
+        """Return the attempts whose settle is delayed; their claims are still renewed."""
+        kept = list(self._kept.values())
+        return [k.finished for k in kept if k.delayed and k.finished is not None]
+
     @property
-    def unwritten(self) -> int:
-        """How many decisions wait to be written."""
-        return len(self._kept)
+    def all_written(self) -> bool:
+        """Whether no decision waits to be written."""
+        return not self._kept
+
+    def release_soon(self, claim: Claim) -> None:
+        """Hand one claim back, uncharged, with the next round."""
+        self._to_release.append(claim)
+        self.wake()
 
     # The thread
 
@@ -194,7 +156,7 @@ class Exchange(Loop):
         except Exception:
             logger.exception("The last statements of the worker failed")
         for kept in list(self._kept.values()):
-            self._report(kept.decision, SettleOutcome.WRITE_FAILED)
+            self._report(kept, SettleOutcome.WRITE_FAILED)
         for request in self._waiting:
             request.reply(NOTHING)
 
@@ -222,9 +184,10 @@ class Exchange(Loop):
     def _admit(self, request: Request) -> None:
         self._waiting.append(request)
         if request.decision is not None:
-            patience = request.lease.total_seconds() * LEASES_BEFORE_GIVING_UP
+            lease = request.finished.lease if request.finished else FALLBACK_LEASE
+            give_up_at = time.monotonic() + lease.total_seconds() * LEASES_BEFORE_GIVING_UP
             token = request.decision.claim.token
-            self._kept[token] = Kept(request.decision, time.monotonic() + patience)
+            self._kept[token] = Kept(request.decision, request.finished, give_up_at)
 
     def _dismiss(self) -> None:
         """Let slots go that only wait for a job, as no more are claimed."""
@@ -238,7 +201,8 @@ class Exchange(Loop):
         """Send what is there and answer everyone."""
         found = self._find_unknown_claims()
         now = time.monotonic()
-        due = [kept.decision for kept in self._kept.values() if kept.send_at <= now]
+        due = [kept for kept in self._kept.values() if kept.send_at <= now]
+        self._release_some()
         if not due and not self._waiting:
             return
         wanting = [request for request in self._waiting if request.token is not None]
@@ -246,19 +210,22 @@ class Exchange(Loop):
         given = dict(zip(wanting, found, strict=False))
         outcomes, jobs = self._send(due, wanting[len(found) :])
 
-        for decision in due:
-            token = decision.claim.token
+        settled = {}
+        for kept in due:
+            token = kept.decision.claim.token
             if token in outcomes:
-                self._report(decision, outcomes[token])
+                settled[token] = self._report(kept, outcomes[token])
             else:  # Somebody has locked the row.
-                self._kept[token].postpone()
+                kept.delayed = kept.late = True
+                kept.postpone()
         by_token = {job.claim_token: job for job in jobs}
         given |= {r: by_token[r.token] for r in wanting if r.token in by_token}
-        self._answer(outcomes, given)
+        self._answer(settled, given)
 
     def _send(
-        self, decisions: list[Decision], wanting: list[Request]
+        self, due: list[Kept], wanting: list[Request]
     ) -> tuple[dict[UUID, SettleOutcome], list[Job]]:
+        decisions = [kept.decision for kept in due]
         terms = self._eligibility.terms()
         tokens = [request.token for request in wanting if request.token is not None]
         options: ClaimOptions = {
@@ -272,40 +239,67 @@ class Exchange(Loop):
             if not decisions or not is_refusal(error):
                 raise
         outcomes: dict[UUID, SettleOutcome] = {}
-        for decision in decisions:
-            outcomes |= self._settle_alone(decision)
+        for kept in due:
+            outcomes |= self._settle_alone(kept)
         return outcomes, self._manager.claim(tokens, terms.leases, **options)
 
-    def _settle_alone(self, decision: Decision) -> dict[UUID, SettleOutcome]:
+    def _settle_alone(self, kept: Kept) -> dict[UUID, SettleOutcome]:
         """Settle one decision; as a failure with the reason if the database refuses its content."""
         try:
-            return self._manager.settle([decision])
+            return self._manager.settle([kept.decision])
         except Exception as error:
             if not is_refusal(error):
                 raise
-            logger.exception("The database refused how job %s ended", decision.claim.job_id)
-            refused = failed_for(decision, error)
-        self._kept[decision.claim.token].decision = refused
-        return self._manager.settle([refused])
+            logger.exception("The database refused how job %s ended", kept.decision.claim.job_id)
+            kept.decision = failed_for(kept.decision, error)
+        try:
+            return self._manager.settle([kept.decision])
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            logger.exception("The row of job %s takes no write", kept.decision.claim.job_id)
+            return {kept.decision.claim.token: SettleOutcome.WRITE_FAILED}
 
-    def _answer(self, outcomes: dict[UUID, SettleOutcome], given: dict[Request, Job]) -> None:
-        for job in given.values():
-            self.held.add(job)
-            if job.claim_token is not None:
-                self._unknown.pop(job.claim_token, None)
+    def _answer(self, settled: dict[UUID, Settled], given: dict[Request, Job]) -> None:
+        started = {request: self._start(job) for request, job in given.items()}
         waiting, self._waiting = self._waiting, []
         for request in waiting:
             token = request.decision.claim.token if request.decision else None
-            outcome = outcomes.get(token) if token else None
-            request.reply(Swapped(outcome, given.get(request)))
+            request.reply(Swapped(settled.get(token) if token else None, started.get(request)))
         if self._budget is not None and given:
             self._budget -= len(given)
             if self._budget <= 0:
-                self._on_exhausted()
+                self._listener.exhausted()
 
-    def _report(self, decision: Decision, outcome: SettleOutcome) -> None:
-        kept = self._kept.pop(decision.claim.token, None)
-        self._on_settled(kept.decision if kept else decision, outcome)
+    def _start(self, job: Job) -> Running | None:
+        running = self.running.add(job)
+        self.claims += 1
+        if running is not None:
+            self._unknown.pop(running.claim.token, None)
+            self._listener.claimed(running)
+        return running
+
+    def _report(self, kept: Kept, outcome: SettleOutcome) -> Settled:
+        self._kept.pop(kept.decision.claim.token, None)
+        settled = Settled(kept.decision, outcome, kept.finished, kept.late)
+        self._listener.settled(settled)
+        return settled
+
+    def _release_some(self) -> None:
+        """Hand back claims that the pool gave up while it goes on."""
+        claims, self._to_release = self._to_release, []
+        try:
+            self.released |= self._release(claims)
+        except Exception:
+            self._to_release += claims
+            raise
+
+    def _release(self, claims: list[Claim]) -> set[UUID]:
+        """Hand claims back, and wake whoever may take them; return the tokens that were held."""
+        released = self._manager.release(claims)
+        if released:
+            announce(self._manager.write_alias, [WakeUp()])
+        return released
 
     # When the database does not answer
 
@@ -318,8 +312,10 @@ class Exchange(Loop):
             return
         for request in self._waiting:
             if request.token is not None:
-                self._unknown[request.token] = now + UNKNOWN_CLAIM_SECONDS
+                self._unknown[request.token] = math.inf
                 request.token = uuid4()
+        for kept in self._kept.values():
+            kept.delayed = True
         self._pause_until = now + RESEND_SECONDS
         logger.error(
             "The exchange could not reach the jobs table; it tries again in %g s: %s",
@@ -327,10 +323,7 @@ class Exchange(Loop):
             str(error).strip(),
             exc_info=not isinstance(error, DatabaseFailure),
         )
-        try:
-            connections[self._manager.write_alias].close()
-        except Exception:
-            logger.debug("The broken connection could not be closed", exc_info=True)
+        forget_connection(self._manager.write_alias)
 
     def _find_unknown_claims(self) -> list[Job]:
         """Return jobs that a cut claim statement claimed after all, one for each slot that waits.
@@ -342,17 +335,21 @@ class Exchange(Loop):
         found = list(self._manager.on_write_alias().claimed_with(self._unknown))
         wanted = sum(request.token is not None for request in self._waiting)
         surplus = [claim for job in found[wanted:] if (claim := job.claim)]
-        for token in self._manager.release(surplus):
+        for token in self._release(surplus):
             del self._unknown[token]
         now = time.monotonic()
-        self._unknown = {token: until for token, until in self._unknown.items() if until > now}
+        self._unknown = {
+            token: min(until, now + UNKNOWN_CLAIM_SECONDS)
+            for token, until in self._unknown.items()
+            if until > now
+        }
         return found[:wanted]
 
     def _give_up(self) -> None:
         """Leave to the reaper what could not be written for ten leases."""
         now = time.monotonic()
         for kept in [kept for kept in self._kept.values() if kept.give_up_at < now]:
-            self._report(kept.decision, SettleOutcome.WRITE_FAILED)
+            self._report(kept, SettleOutcome.WRITE_FAILED)
 
     def _last_statements(self) -> None:
         while not self._inbox.empty():
@@ -360,13 +357,20 @@ class Exchange(Loop):
             if request is not None:
                 self._admit(request)
         self._dismiss()
-        decisions = [kept.decision for kept in self._kept.values()]
-        if decisions:
-            outcomes, _ = self._send(decisions, [])
-            for decision in decisions:
-                if decision.claim.token in outcomes:
-                    self._report(decision, outcomes[decision.claim.token])
-        self.released = self._manager.release(self._to_release)
+        due = list(self._kept.values())
+        if due:
+            outcomes, _ = self._send(due, [])
+            for kept in due:
+                if kept.decision.claim.token in outcomes:
+                    self._report(kept, outcomes[kept.decision.claim.token])
+        for running in self.running.all():
+            if running.end():
+                self._listener.handed_back(running)
+                self._to_release.append(running.claim)
+        for job in self._manager.on_write_alias().claimed_with(self._unknown):
+            if job.claim is not None:
+                self._to_release.append(job.claim)
+        self._release_some()
 
 
 def failed_for(decision: Decision, error: Exception) -> Decision:

@@ -1,62 +1,146 @@
 """One attempt: run the job's handler, and decide what its end means."""
 
 import inspect
+import logging
 import random
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from django.db import connections
 
 from .. import registry
 from ..conf import settings
-from ..exceptions import HandlerNotFound, InvalidResult
+from ..exceptions import HandlerNotFound, InvalidResult, JobTimeoutError
+from ..handlers.base import JobHandler
 from ..jsonvalues import NotJSON, encode, json_copy
-from ..models import Job
-from ..policy import Ending, decide
-from ..states import Attempt, Decision
+from ..policy import Ending, decide, defer
+from ..states import Changes, Decision, JobStatus, SettleOutcome
+from ..throttle import Throttle
+from ..tracing import process_span
 from .connections import clean_connections
-from .eligibility import retry_limits
-from .event_loop import EventLoop
+from .eligibility import ceiling_of, limits_of
+from .event_loop import EventLoops
 from .reports import report_of
+from .running import Running
+
+logger = logging.getLogger(__name__)
+
+SHORT_WAIT = timedelta(seconds=1)
+"""A job whose provider opens again this soon waits for it in its slot."""
+
+
+class ProviderClosed(Exception):
+    """The provider's gate closed between the claim and the start."""
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(f"the provider is closed for {wait.total_seconds():.1f} s")
+        self.wait = wait
 
 
 class Execution:
-    """Runs the attempts of one process; called by every slot."""
+    """Runs the attempts of one process; called by every slot.
 
-    def __init__(self, event_loop: EventLoop) -> None:
-        self._event_loop = event_loop
+    `on_start` is told of every attempt that begins, its deadline known.
+    """
 
-    def run(self, job: Job) -> Decision:
-        """Run a claimed job's handler and return the decision. Never raises."""
-        # What the claim wrote, before the handler can touch the instance.
-        claim = job.claim
-        if claim is None:
-            raise ValueError(f"job {job.pk} is not claimed")
-        number, worker, started_at = job.attempts, job.worker, job.started_at
-        limits = retry_limits(job.max_attempts)
+    def __init__(
+        self,
+        event_loops: EventLoops,
+        throttle: Throttle,
+        stopping: threading.Event,
+        on_start: Callable[[Running], None],
+    ) -> None:
+        self._event_loops = event_loops
+        self._throttle = throttle
+        self._stopping = stopping
+        self._on_start = on_start
 
-        ending = self._ending(job)
+    def run(self, running: Running) -> Decision | None:
+        """Run a claimed job's handler and return the decision. Never raises.
 
-        report = report_of(ending.error) if ending.error is not None else None
-        attempt = Attempt(number, worker, started_at, report)
-        jitter = random.random()  # noqa: S311 (spreads retries; guards nothing)
-        return decide(claim, attempt, ending, limits, r=jitter)
-
-    def _ending(self, job: Job) -> Ending:
+        None when the attempt was ended from outside meanwhile: somebody else speaks for it.
+        """
+        handler = registry.get(running.job_type)
+        provider = handler.provider if handler is not None else None
         try:
-            return Ending(result=self._result(job))
+            ending = Ending(result=self._result(running, handler))
+        except ProviderClosed as closed:
+            return defer(running.claim, running.attempt(), closed.wait) if running.end() else None
         except BaseException as error:  # noqa: BLE001 (SystemExit too fails this attempt only)
-            return Ending(error=error)
+            ending = Ending(error=error)
+        if not running.end():
+            return None
+        if ending.error is None:
+            self._throttle.clear(provider, running.ticket)
+        return self._decide(running, ending, provider)
 
-    def _result(self, job: Job) -> Any:
-        handler = registry.get(job.type)
+    def time_out(self, running: Running) -> Decision:
+        """Return the decision for an attempt that ran longer than its ceiling."""
+        ceiling = running.ceiling or timedelta(0)
+        error = JobTimeoutError(running.claim.job_id, running.job_type, ceiling)
+        return self._decide(running, Ending(error=error), provider=None)
+
+    def _decide(self, running: Running, ending: Ending, provider: str | None) -> Decision:
+        try:
+            return self._judge(running, ending, provider)
+        except Exception as error:
+            logger.exception("How job %s ended cannot be judged", running.claim.job_id)
+            report = report_of(error)
+            changes = Changes(JobStatus.FAILED, last_error=report.last_error)
+            return Decision(running.claim, SettleOutcome.FAILED, changes, running.attempt(report))
+
+    def _judge(self, running: Running, ending: Ending, provider: str | None) -> Decision:
+        report = report_of(ending.error) if ending.error is not None else None
+        decision = decide(
+            running.claim,
+            running.attempt(report),
+            ending,
+            limits_of(running.max_attempts),
+            r=random.random(),  # noqa: S311 (spreads retries; guards nothing)
+            hits=running.rate_limit_hits,
+            now=datetime.now(UTC),  # noqa: TID251 (a Retry-After date is the provider's clock)
+        )
+        if decision.trip is not None:
+            self._throttle.trip(provider, decision.trip)
+        return decision
+
+    def _result(self, running: Running, handler: JobHandler | None) -> Any:
         if handler is None:
             raise HandlerNotFound(
-                f"no handler is registered for job type {job.type!r} in this process; "
+                f"no handler is registered for job type {running.job_type!r} in this process; "
                 f"known are: {', '.join(registry.types()) or 'none'}"
             )
+        self._wait_for_provider(handler.provider)
+        running.ticket = self._throttle.ticket()
         with clean_connections():
-            result = handler.process(job)
-            if inspect.iscoroutine(result):
-                result = self._event_loop.run_coroutine(result)
+            running.own_connections(list(connections.all()))
+            running.ceiling = ceiling_of(handler)
+            if running.ceiling is not None:
+                running.deadline = time.monotonic() + running.ceiling.total_seconds()
+            self._on_start(running)
+            running.span = process_span(running.job)
+            with running.span:
+                result = self._process(running, handler)
         return storable(result)
+
+    def _process(self, running: Running, handler: JobHandler) -> Any:
+        on_loop = False
+        try:
+            result = handler.process(running.job)
+            on_loop = inspect.iscoroutine(result)
+            return self._event_loops.run_coroutine(result, running) if on_loop else result
+        finally:
+            if not on_loop:  # A coroutine's task says itself when it is done.
+                running.done.set()
+
+    def _wait_for_provider(self, provider: str | None) -> None:
+        """Wait in the slot for a gate that opens soon; ProviderClosed for any other closed one."""
+        while left := self._throttle.wait_left(provider):
+            if left > SHORT_WAIT or self._stopping.wait(left.total_seconds()):
+                raise ProviderClosed(left)
 
 
 def storable(result: Any) -> Any:

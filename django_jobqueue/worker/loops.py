@@ -5,6 +5,8 @@ import threading
 
 from django.db import connections
 
+from .queue_connection import forget_connection, use_queue_connection
+
 logger = logging.getLogger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.1
@@ -15,13 +17,15 @@ class Loop(threading.Thread):
     """A daemon thread that repeats `step` until that returns False.
 
     Whatever a step raises is logged, and after a pause that grows with repeated failures the
-    loop goes on. `halt` ends that pause.
+    loop goes on. `halt` ends that pause. `using`: the alias of the jobs table, for a loop that
+    speaks to it: it gets a connection of its own, and a new one after a failure.
     """
 
-    def __init__(self, name: str, halt: threading.Event) -> None:
+    def __init__(self, name: str, halt: threading.Event, *, using: str | None = None) -> None:
         super().__init__(name=name, daemon=True)
         self.halt = halt
         self.finished = False
+        self._using = using
         self._backoff = FIRST_BACKOFF_SECONDS
 
     def step(self) -> bool:
@@ -34,6 +38,8 @@ class Loop(threading.Thread):
     def run(self) -> None:
         """Repeat `step`; called by `start`."""
         try:
+            if self._using is not None:
+                use_queue_connection(self._using)
             while self._guarded_step():
                 pass
             self.finished = True
@@ -53,6 +59,8 @@ class Loop(threading.Thread):
             goes_on = self.step()
         except BaseException:  # SystemExit too must not end the loop.
             logger.exception("The loop %s failed; it goes on in %.1f s", self.name, self._backoff)
+            if self._using is not None:
+                forget_connection(self._using)
             self.halt.wait(self._backoff)
             self._backoff = min(self._backoff * 2, LONGEST_BACKOFF_SECONDS)
             return True

@@ -9,23 +9,39 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
-from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
+from .. import wakeups
 from ..conf import settings
 from ..exceptions import SetupError
 from ..models import Job
-from ..states import Decision, JobStatus, SettleOutcome
-from ..wakeups import Bell
+from ..signals import send_settled, settled_event
+from ..states import TERMINAL_STATUSES, Decision, SettleOutcome, WorkerMode
+from ..throttle import Throttle
+from ..wakeups import Bell, WakeUp
+from .abandonment import Abandonment
+from .connections import clean_connections
 from .drain import Drain
 from .eligibility import Eligibility
-from .event_loop import EventLoop
+from .event_loop import EventLoops
+from .events import PoolEvent, log_settled
 from .exchange import Exchange
 from .execution import Execution
 from .housekeeping import Chore, Housekeeping, Promotion
+from .janitor import Janitor
+from .listener import Listener, Reception
+from .memory import MemoryLimit
+from .presence import Presence
+from .reaper import Reaper
+from .renewer import Renewer
+from .requests import Seat, Settled
+from .running import Running
+from .scheduler import Scheduler
 from .slot import Slot
+from .watchdog import Watchdog
 
 if TYPE_CHECKING:
     from .loops import Loop
@@ -35,24 +51,20 @@ logger = logging.getLogger(__name__)
 LAST_STATEMENTS_SECONDS = 4.0
 """Of the five seconds that a stop may take beyond its grace: time to hand claims back."""
 
+LAST_THREADS_SECONDS = 0.9
+
 LONGEST_HOST_NAME = 150
-
-
-class PoolEvent(Enum):
-    """What a pool says of itself, through its inbox."""
-
-    DRAINED = "drained"
-    EXHAUSTED = "claimed as many jobs as it may"
-    ENDED = "every slot has ended"
 
 
 class Pool:
     """N independent slots and the threads that serve them.
 
     `concurrency`: the number of slots, by default `WORKER_CONCURRENCY`; 0 or less runs none.
-    `types`, `queues`: what to claim, None for all this process can run. `using`: the alias of
-    the jobs table, by default where the router writes `Job`. `drain`: find out when all is done
-    and say so. `max_jobs`: claim that many, then say so.
+    `types`, `queues`: what to claim, None for all this process can run. `mode`: fixes the worker
+    mode, which is else read from `WORKER_MODE` at every claim. `using`: the alias of the jobs
+    table, by default where the router writes `Job`. `drain`: find out when all is done and say
+    so. `max_jobs`: claim that many, then say so. `max_memory`: say so when the process has grown
+    beyond that many MiB.
 
     `start` and `stop` may be called more than once. The pool never ends the process: what it
     has to say arrives in `inbox` as a `PoolEvent`.
@@ -64,34 +76,78 @@ class Pool:
         *,
         types: Collection[str] | None = None,
         queues: Sequence[str] | None = None,
+        mode: WorkerMode | None = None,
         using: str | None = None,
         drain: bool = False,
         max_jobs: int | None = None,
+        max_memory: int | None = None,
     ) -> None:
         self.concurrency = settings.WORKER_CONCURRENCY if concurrency is None else concurrency
         self.name = f"{socket.gethostname()[:LONGEST_HOST_NAME]}:{os.getpid()}"
-        self.eligibility = Eligibility(types, tuple(queues) if queues is not None else None)
-        self.manager = Job.objects.db_manager(using) if using else Job.objects
+        self.throttle = Throttle()
+        self.eligibility = Eligibility(
+            types, tuple(queues) if queues is not None else None, mode, self.throttle
+        )
+        self.manager = Job.objects if using is None else Job.objects.db_manager(using)
         self.outcomes: Counter[SettleOutcome] = Counter()
         self.inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
+        self._drain = drain
         self._stopping = threading.Event()
         self._bell = Bell()
         self._lifecycle = threading.Lock()
         self._started = False
         self._closed = False
         self._said: set[PoolEvent] = set()
-        self._event_loop = EventLoop(threading.Event())
+        self._late: queue.SimpleQueue[Settled] = queue.SimpleQueue()
+        self._event_loops = EventLoops()
         self._exchange = Exchange(
+            self.manager, self.eligibility, self._stopping, budget=max_jobs, listener=self
+        )
+        self._watchdog = Watchdog(self._exchange.running.all)
+        self._execution = Execution(
+            self._event_loops, self.throttle, self._stopping, self._watchdog.expect
+        )
+        self._abandonment = Abandonment(
+            self._exchange,
+            self._execution,
+            self._event_loops,
+            self._watchdog,
+            replace_slot=self._replace_slot,
+            on_too_many=lambda: self._say(PoolEvent.ABANDONED),
+        )
+        self._renewer = Renewer(self.manager, self._exchange.running, self._exchange.unwritten)
+        self._promotion = Promotion(self.manager, self._announce, settings.POLL_INTERVAL)
+        self._drain_check = Drain(
             self.manager,
             self.eligibility,
-            self._stopping,
-            budget=max_jobs,
-            on_settled=self._settled,
-            on_exhausted=lambda: self._say(PoolEvent.EXHAUSTED),
+            worker_prefix=f"{self.name}:",
+            slots=max(self.concurrency, 0),
+            all_idle=self._all_idle,
+            claims=lambda: self._exchange.claims,
+            on_drained=lambda: self._say(PoolEvent.DRAINED),
         )
-        self._slots = self._make_slots()
-        self._housekeeping = Housekeeping(self._chores(drain=drain), self.manager.write_alias)
+        self._presence = Presence(
+            self.manager,
+            self.eligibility,
+            slots=max(self.concurrency, 0),
+            busy=lambda: self.busy,
+        )
+        self._housekeeping = Housekeeping(
+            self._chores(drain=drain, max_memory=max_memory),
+            self.manager.write_alias,
+            last=self._presence.sign_off,
+        )
+        self._reception = Reception(
+            self._bell, self.eligibility, partial(self._housekeeping.hurry, self._promotion)
+        )
+        self._listener = Listener(
+            self.manager.write_alias, self._reception, self._look, wanted=self._listens
+        )
+        self._slots = [
+            self._slot(self._exchange.seat(f"{self.name}:{number}"))
+            for number in range(1, max(self.concurrency, 0) + 1)
+        ]
 
     def start(self) -> None:
         """Start all threads. Raises SetupError before the site is ready. Idempotent."""
@@ -106,11 +162,12 @@ class Pool:
             self._started = True
             if not self._slots:
                 warnings.warn(
-                    f"The worker has {self.concurrency} slots and runs no jobs.",
+                    f"The worker has {max(self.concurrency, 0)} slots and runs no jobs.",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            for thread in (self._exchange, self._housekeeping, *self._slots):
+            wakeups.subscribe(self._reception)
+            for thread in self._threads():
                 thread.start()
 
     def finish(self) -> None:
@@ -135,114 +192,185 @@ class Pool:
                 return 0
             self._closed = True
         self.finish()
-        for slot in self._slots:
+        for slot in list(self._slots):
             slot.join(max(deadline - time.monotonic(), 0.0))
         return self._close()
 
     def died(self) -> list[str]:
         """Return the names of threads that died; empty in a healthy pool."""
-        threads: list[Loop] = [
-            self._exchange, self._housekeeping, self._event_loop, *self._slots
-        ]  # fmt: skip
-        return [thread.name for thread in threads if thread.died]
+        return [thread.name for thread in self._threads() if thread.died]
 
     @property
     def busy(self) -> int:
-        """How many claims run right now."""
-        return len(self._exchange.held)
+        """How many attempts run right now."""
+        return len(self._exchange.running)
 
-    def _close(self) -> int:
-        running = self._exchange.held.all()
-        self._housekeeping.shut_down()
-        for held in running:
-            logger.warning(
-                "Job %s (%s) did not finish in time and is handed back",
-                held.claim.job_id,
-                held.job_type,
+    @property
+    def abandoned(self) -> int:
+        """How many handlers run on whose attempt timed out."""
+        return self._abandonment.count
+
+    # What slots ask (slot.Owner)
+
+    def run(self, running: Running) -> Decision | None:
+        """Run one attempt."""
+        return self._execution.run(running)
+
+    def conclude(self, settled: Settled) -> None:
+        """End the attempt's span, and tell the receivers of `job_settled` if the job ended."""
+        decision, finished = settled.decision, settled.finished
+        if finished is None:
+            return
+        finished.end_span(settled.outcome, decision.attempt.error)
+        changes, job = decision.changes, finished.job
+        if settled.outcome is decision.outcome and changes.status in TERMINAL_STATUSES:
+            event = settled_event(
+                job,
+                changes.status,
+                attempts=decision.attempt.number,
+                last_error=changes.last_error or job.last_error,
             )
-        claims = [held.claim for held in running]
-        if not self._exchange.shut_down(claims, LAST_STATEMENTS_SECONDS):
-            logger.error(
-                "The database did not answer the last statements: %d decisions and %d running "
-                "jobs are left to the reaper",
-                self._exchange.unwritten,
-                len(claims),
-            )
-        self._event_loop.halt.set()
-        self._event_loop.shut_down()
-        return len(self._exchange.released)
+            with clean_connections():
+                send_settled(Job, event)
 
-    def _make_slots(self) -> list[Slot]:
-        execution = Execution(self._event_loop)
-        return [
-            Slot(
-                self._exchange.seat(f"{self.name}:{number}"),
-                execution.run,
-                self._bell,
-                self._stopping,
-                poll_interval=settings.POLL_INTERVAL,
-                on_idle=self._slot_idles,
-                on_ended=self._slot_ended,
-            )
-            for number in range(1, max(self.concurrency, 0) + 1)
-        ]
+    def pause_seconds(self) -> float:
+        """Return how long an idle slot waits: for the next poll, or a provider's gate to open."""
+        opening = self.throttle.next_opening()
+        poll_interval: float = settings.POLL_INTERVAL
+        return poll_interval if opening is None else min(poll_interval, opening)
 
-    def _chores(self, *, drain: bool) -> list[Chore]:
-        chores: list[Chore] = [Promotion(self.manager, self._bell, settings.POLL_INTERVAL)]
-        self._drain = drain
-        if drain:
-            chores.append(
-                Drain(
-                    self.manager,
-                    self.eligibility,
-                    worker_prefix=f"{self.name}:",
-                    all_idle=self._all_idle,
-                    on_drained=lambda: self._say(PoolEvent.DRAINED),
-                )
-            )
-        return chores
-
-    def _all_idle(self) -> bool:
-        return all(slot.idle for slot in self._slots) and not self._exchange.unwritten
-
-    def _slot_idles(self) -> None:
+    def slot_idles(self) -> None:
+        """Look whether a draining worker is done."""
         if self._drain and self._all_idle():
-            self._housekeeping.hurry()
+            self._housekeeping.hurry(self._drain_check)
 
-    def _slot_ended(self) -> None:
-        if all(slot.finished for slot in self._slots):
+    def slot_ended(self) -> None:
+        """Say when the last slot has ended and all is written."""
+        slots_ended = all(slot.finished for slot in self._slots)
+        if self._stopping.is_set() and slots_ended and self._exchange.all_written:
             self._say(PoolEvent.ENDED)
 
-    def _settled(self, decision: Decision, outcome: SettleOutcome) -> None:
-        self.outcomes[outcome] += 1
-        log_settled(decision, outcome)
-        if decision.changes.status is JobStatus.PENDING and decision.changes.delay is not None:
-            self._housekeeping.hurry(decision.changes.delay.total_seconds())
+    # What the exchange tells (requests.Listener)
+
+    def claimed(self, running: Running) -> None:
+        """Renew the claim in time."""
+        self._renewer.expect(running)
+
+    def settled(self, settled: Settled) -> None:
+        """Count and log an outcome; have a retry promoted on time."""
+        self.outcomes[settled.outcome] += 1
+        log_settled(settled)
+        delay = settled.decision.changes.delay
+        if delay is not None:
+            self._housekeeping.hurry(self._promotion, delay.total_seconds())
+        if settled.outcome is SettleOutcome.WRITE_FAILED:
+            self.conclude(settled)
+        elif settled.late:
+            self._late.put(settled)
+            self._housekeeping.hurry(self._conclude_late)
+        self.slot_ended()
+
+    def handed_back(self, running: Running) -> None:
+        """Say so, and end the span."""
+        logger.warning(
+            "Job %s (%s) did not finish in time and is handed back",
+            running.claim.job_id,
+            running.job_type,
+        )
+        running.end_span(SettleOutcome.RELEASED)
+
+    def exhausted(self) -> None:
+        """Say that no more jobs may be claimed."""
+        self._say(PoolEvent.EXHAUSTED)
+
+    # Inside
+
+    def _threads(self) -> "list[Loop]":
+        return [
+            self._exchange,
+            self._renewer,
+            self._watchdog,
+            self._housekeeping,
+            self._listener,
+            *self._slots,
+        ]
+
+    def _close(self) -> int:
+        wakeups.unsubscribe(self._reception)
+        self._listener.shut_down()
+        self._housekeeping.shut_down()
+        self._renewer.shut_down()
+        if not self._exchange.shut_down(LAST_STATEMENTS_SECONDS):
+            logger.error(
+                "The database did not answer the last statements: %d running jobs, and what was "
+                "not written yet, are left to the reaper",
+                self.busy,
+            )
+        self._watchdog.shut_down()
+        self._event_loops.shut_down()
+        deadline = time.monotonic() + LAST_THREADS_SECONDS
+        for thread in (
+            self._housekeeping,
+            self._renewer,
+            self._watchdog,
+            self._listener,
+            self._event_loops,
+        ):
+            thread.join(max(deadline - time.monotonic(), 0.0))
+        return len(self._exchange.released)
+
+    def _slot(self, seat: Seat, decision: Decision | None = None) -> Slot:
+        return Slot(seat, self, self._bell, self._stopping, decision=decision)
+
+    def _replace_slot(self, running: Running, decision: Decision | None) -> None:
+        """Put a new slot in the place of one whose attempt was ended from outside."""
+        old = running.slot
+        if old is None or old not in self._slots:
+            return
+        new = self._slot(old.seat, decision)
+        self._slots[self._slots.index(old)] = new
+        new.start()
+
+    def _chores(self, *, drain: bool, max_memory: int | None) -> list[Chore]:
+        chores: list[Chore] = [
+            self._promotion,
+            Scheduler(self.manager, settings.POLL_INTERVAL),
+            self._conclude_late,
+            self._presence,
+        ]
+        if settings.REAPER_ENABLED:
+            # First, as a late call starts its watch again.
+            reaper = Reaper.from_settings(self.manager, on_requeued=lambda _: self._announce())
+            chores.insert(0, reaper)
+        chores.append(Janitor(enabled=lambda: self.eligibility.mode is not WorkerMode.OFF))
+        if max_memory is not None:
+            chores.append(MemoryLimit(max_memory, lambda: self._say(PoolEvent.OVERGROWN)))
+        if drain:
+            chores.append(self._drain_check)
+        return chores
+
+    def _announce(self) -> None:
+        """Wake the idle slots of all workers: jobs became ready that nobody enqueued."""
+        wakeups.announce(self.manager.write_alias, [WakeUp()])
+
+    def _look(self) -> None:
+        """Look for work that came while nobody listened."""
+        self._bell.ring()
+        self._housekeeping.hurry(self._promotion)
+
+    def _listens(self) -> bool:
+        return bool(settings.NOTIFY) and self.eligibility.mode is not WorkerMode.OFF
+
+    def _conclude_late(self) -> float:
+        """Do what follows from outcomes that came after their slot had gone on."""
+        while not self._late.empty():
+            self.conclude(self._late.get())
+        return float("inf")
+
+    def _all_idle(self) -> bool:
+        return all(slot.idle for slot in self._slots) and not self._exchange.unwritten()
 
     def _say(self, event: PoolEvent) -> None:
         if event not in self._said:
             self._said.add(event)
             self.inbox.put(event)
-
-
-LEVELS = {
-    SettleOutcome.SUCCEEDED: logging.INFO,
-    SettleOutcome.RETRY_SCHEDULED: logging.WARNING,
-    SettleOutcome.FAILED: logging.ERROR,
-    SettleOutcome.CLAIM_LOST: logging.ERROR,
-    SettleOutcome.WRITE_FAILED: logging.ERROR,
-}
-
-
-def log_settled(decision: Decision, outcome: SettleOutcome) -> None:
-    """Write the one log line that each settled attempt gets."""
-    attempt = decision.attempt
-    error = attempt.error.last_error if attempt.error else ""
-    logger.log(
-        LEVELS.get(outcome, logging.INFO),
-        "Job %s attempt %d: %s%s",
-        decision.claim.job_id,
-        attempt.number,
-        outcome.value,
-        f" ({error})" if error else "",
-    )

@@ -23,13 +23,29 @@ def preflight(
     using: str | None, types: Collection[str] | None, queues: Sequence[str] | None
 ) -> None:
     """Raise SetupError when a worker with these options cannot run."""
+    check_no_transaction()
     check_system()
     check_names("--queues", queues)
     check_names("--types", types)
     check_types(types)
-    connection = check_alias(using or Job.objects.write_alias)
-    check_connection(connection)
-    check_migrations(connection)
+    connection = check_alias(Job.objects.write_alias if using is None else using)
+    was_open = connection.connection is not None
+    try:
+        check_connection(connection)
+        check_migrations(connection)
+    finally:
+        if not was_open:  # The main thread needs none while the worker runs.
+            connection.close()
+
+
+def check_no_transaction() -> None:
+    """Refuse to run inside a transaction of the caller's, whose jobs no slot would see."""
+    inside = [c.alias for c in connections.all(initialized_only=True) if c.in_atomic_block]
+    if inside:
+        raise SetupError(
+            f"run_jobworker was called inside a transaction on {', '.join(inside)}, whose jobs no "
+            "worker sees. In tests use TransactionTestCase, or call the handler itself."
+        )
 
 
 def check_system() -> None:

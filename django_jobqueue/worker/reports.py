@@ -30,7 +30,7 @@ def message_of(error: BaseException) -> str:
     """Return `str(error)`, even of an exception whose own `__str__` raises."""
     try:
         return str(error)
-    except Exception as broken:  # noqa: BLE001 (somebody else's code)
+    except BaseException as broken:  # noqa: BLE001 (somebody else's code)
         return f"(its message cannot be read: {type(broken).__name__})"
 
 
@@ -38,7 +38,7 @@ def traceback_of(error: BaseException) -> str:
     """Return the formatted traceback, or a word on why there is none."""
     try:
         return "".join(traceback.format_exception(error))
-    except Exception as broken:  # noqa: BLE001 (somebody else's code)
+    except BaseException as broken:  # noqa: BLE001 (somebody else's code)
         return f"(its traceback cannot be formatted: {type(broken).__name__})"
 
 

@@ -230,7 +230,7 @@ def test_a_slot_whose_decision_is_lost_to_another_worker_says_so(pools, meeting,
     assert pool.outcomes == {SettleOutcome.CLAIM_LOST: 1}
     job.refresh_from_db()
     assert (job.status, job.result, job.claim) == (JobStatus.RUNNING, None, other.claim)
-    assert f"Job {job.pk} attempt 1: claim-lost" in caplog.text
+    assert f"Job {job.pk} (test.meet) attempt 1: claim-lost" in caplog.text
 
 
 def test_a_job_that_was_deleted_while_it_ran_harms_nobody(pools, meeting):
@@ -353,7 +353,11 @@ def test_a_row_locked_by_somebody_stalls_nobody_and_is_written_afterwards(pools,
 def test_a_worker_that_used_up_its_jobs_waits_for_a_settle_that_a_lock_delays(pools, meeting):
     locked = Job.objects.enqueue("test.meet", meeting.payload)
     pool = pools(1, max_jobs=1)
-    ended = threading.Thread(target=run_until_stopped, args=(pool, 20))
+    ended = threading.Thread(
+        target=run_until_stopped,
+        args=(pool, 20),
+        kwargs={"on_start": lambda: None, "on_stop": lambda _: None},
+    )
     ended.start()
     guest = meeting.guest()
     with transaction.atomic():
@@ -446,7 +450,7 @@ def test_a_decision_is_kept_while_the_database_is_away(pools, meeting):
     guest = meeting.guest()
     with database_away():
         guest.let_go("kept")
-        eventually(lambda: pool._exchange.unwritten, "the slot did not hand in its decision")
+        eventually(lambda: not pool._exchange.all_written, "the slot did not hand in its decision")
         assert not terminal()
 
     eventually(lambda: terminal() == 1, "the decision was not written")
@@ -478,7 +482,7 @@ def test_a_decision_is_given_up_after_ten_leases(pools, meeting, jobqueue, caplo
         eventually(lambda: pool.outcomes, "the decision was not given up")
 
         assert pool.outcomes == {SettleOutcome.WRITE_FAILED: 1}
-        assert pool._exchange.unwritten == 0
+        assert pool._exchange.all_written
         assert pool.busy == 0
     job = Job.objects.enqueue("test.echo")
     eventually(lambda: terminal(pk=job.pk), "the worker did not recover")

@@ -163,6 +163,8 @@ def test_a_job_claimed_while_the_drain_looks_is_waited_for(pools, meeting):
         Interrupted(a_slot_finds_work),
         pool.eligibility,
         worker_prefix=f"{pool.name}:",
+        slots=1,
+        claims=lambda: pool._exchange.claims,
         all_idle=pool._all_idle,
         on_drained=lambda: drained.append(pool.busy),
     )
@@ -180,7 +182,7 @@ def test_a_draining_pool_without_slots_is_drained_though_work_is_left(pools, rec
     wait_for(pool, PoolEvent.DRAINED, seconds=5)
 
     assert recwarn.pop(RuntimeWarning)
-    assert left() == {"enqueued meanwhile": 1}
+    assert left() == {"ready": 1}
 
 
 def test_a_job_running_elsewhere_does_not_hold_the_drain(pools, drain, meeting):

@@ -8,7 +8,6 @@ from django.db import connection, transaction
 
 from django_jobqueue.models import Job
 from django_jobqueue.states import JobStatus
-from django_jobqueue.wakeups import Bell
 from django_jobqueue.worker.housekeeping import Housekeeping, Promotion
 from django_jobqueue.worker.loops import Loop
 from tests.marks import on_postgresql
@@ -114,7 +113,7 @@ def test_a_chore_that_is_hurried_while_it_runs_comes_again(housekeeping):
 
     loop = housekeeping(chore)
     assert inside.wait(20)
-    loop.hurry()
+    loop.hurry(chore)
     go_on.set()
 
     assert again.wait(20)
@@ -141,7 +140,7 @@ def test_a_failing_query_of_a_chore_does_not_spoil_the_next(housekeeping, caplog
 @on_postgresql
 def test_a_due_job_that_somebody_has_locked_is_not_asked_for_without_a_pause(transactional_db):
     job = Job.objects.enqueue("test.echo", delay=0.001)
-    promotion = Promotion(Job.objects, Bell(), poll_interval=5)
+    promotion = Promotion(Job.objects, lambda: None, poll_interval=5)
     eventually(lambda: Job.objects.seconds_until_due() <= 0, "the job did not become due")
     pauses = []
 
@@ -167,16 +166,15 @@ def in_thread(call):
 def test_a_slot_whose_round_fails_goes_on_and_its_job_is_not_lost(pools, caplog):
     """The round fails where nothing is expected to: after the handler's end was decided."""
     pool = pools(1)
-    slot = pool._slots[0]
-    run_job, calls = slot._run_job, []
+    run, calls = pool.run, []
 
-    def fail_once(job):
-        calls.append(job.pk)
+    def fail_once(running):
+        calls.append(running.claim)
         if len(calls) == 1:
             raise RuntimeError("as asked")
-        return run_job(job)
+        return run(running)
 
-    slot._run_job = fail_once
+    pool.run = fail_once
     first = Job.objects.enqueue("test.echo")
     second = Job.objects.enqueue("test.echo")
     pool.start()

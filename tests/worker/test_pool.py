@@ -213,6 +213,6 @@ def test_each_settled_attempt_gets_one_log_line(drain, caplog):
 
     lines = [record.getMessage() for record in caplog.records if str(job.pk) in record.getMessage()]
     assert lines == [
-        f"Job {job.pk} attempt 1: retry-scheduled (ValueError: as asked)",
-        f"Job {job.pk} attempt 2: failed (ValueError: as asked)",
+        f"Job {job.pk} (test.fail) attempt 1: retry-scheduled (ValueError: as asked)",
+        f"Job {job.pk} (test.fail) attempt 2: failed (ValueError: as asked)",
     ]

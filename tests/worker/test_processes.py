@@ -88,7 +88,7 @@ LOGGING = {
         "fails": {"()": "site_of_a_test.Broken", "error": RuntimeError("from a filter")},
     },
     "loggers": {
-        "django_jobqueue.worker.pool": {"filters": ["exits"], "level": "INFO"},
+        "django_jobqueue.worker.events": {"filters": ["exits"], "level": "INFO"},
         "django_jobqueue.worker.loops": {"filters": ["fails"]},
     },
 }

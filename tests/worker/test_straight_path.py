@@ -11,8 +11,10 @@ import pytest
 from django_jobqueue import JobHandler, PermanentError, RateLimitError, registry
 from django_jobqueue.models import Job, JobAttempt
 from django_jobqueue.states import JobStatus, SettleOutcome
-from django_jobqueue.worker.event_loop import EventLoop
+from django_jobqueue.throttle import Throttle
+from django_jobqueue.worker.event_loop import EventLoops
 from django_jobqueue.worker.execution import Execution
+from django_jobqueue.worker.running import Running
 from tests.processes import eventually
 
 PAYLOAD = {"word": "häß\u2028lich", "list": [1, 2.5, None, True], "deep": {"a": {"b": []}}}
@@ -162,7 +164,9 @@ def test_a_permanent_error_of_the_sites_own_kind_fails_at_once(run_one, handler)
     [None, math.nan, math.inf, -5, "soon", 10**400, object()],
     ids=lambda value: type(value).__name__,
 )
-def test_a_strange_retry_after_is_no_obstacle(run_one, handler, retry_after):
+def test_a_strange_retry_after_is_no_obstacle(run_one, handler, jobqueue, retry_after):
+    jobqueue(RATE_LIMIT_MAX_HITS=0)
+
     @handler(max_attempts=2)
     def limited(job):
         raise RateLimitError(retry_after=retry_after)
@@ -182,7 +186,8 @@ def test_a_job_whose_handler_went_after_the_claim_fails_with_the_types_there_are
     (claimed,) = Job.objects.claim([token], {"vanishing": timedelta(seconds=30)})
     unregister("vanishing")
 
-    decision = Execution(EventLoop(threading.Event())).run(claimed)
+    execution = Execution(EventLoops(), Throttle(), threading.Event(), on_start=print)
+    decision = execution.run(Running(claimed, claimed.claim))
 
     assert Job.objects.settle([decision]) == {token: SettleOutcome.FAILED}
     job.refresh_from_db()

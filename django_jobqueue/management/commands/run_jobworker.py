@@ -4,18 +4,18 @@ import argparse
 import os
 import sys
 import traceback
+from dataclasses import fields
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
 
-from django_jobqueue.conf import settings
+from django_jobqueue.conf import MOST_SLOTS, settings
 from django_jobqueue.exceptions import InvalidSettings, SetupError
-from django_jobqueue.worker import Pool
-from django_jobqueue.worker.control import Ended, run_until_stopped
-from django_jobqueue.worker.drain import leftovers
-from django_jobqueue.worker.pool import PoolEvent
+from django_jobqueue.states import WorkerMode
+from django_jobqueue.worker.options import ExitCode, WorkerOptions
 from django_jobqueue.worker.preflight import preflight
+from django_jobqueue.worker.process import make_pool, run_worker
+from django_jobqueue.worker.supervisor import Supervisor
 
 
 class Command(BaseCommand):
@@ -27,7 +27,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument(
-            "--concurrency", type=int, metavar="N", help="jobs to run at once (WORKER_CONCURRENCY)"
+            "--concurrency",
+            type=slots,
+            metavar="N",
+            help="jobs to run at once (WORKER_CONCURRENCY)",
+        )
+        parser.add_argument(
+            "--processes", type=positive, metavar="P", help="worker processes, each of N slots"
+        )
+        parser.add_argument(
+            "--mode",
+            type=mode,
+            metavar="all|system|off",
+            help="fix the worker mode (WORKER_MODE)",
         )
         parser.add_argument("--queues", type=names, metavar="A,B", help="claim from these only")
         parser.add_argument("--types", type=names, metavar="A,B", help="claim these types only")
@@ -35,7 +47,10 @@ class Command(BaseCommand):
             "--drain", action="store_true", help="exit when no job is left to do, retries included"
         )
         parser.add_argument(
-            "--max-jobs", type=positive, metavar="N", help="exit after claiming that many jobs"
+            "--max-jobs", type=positive, metavar="N", help="end a process after so many jobs"
+        )
+        parser.add_argument(
+            "--max-memory", type=positive, metavar="MIB", help="end a process that has grown so far"
         )
         parser.add_argument("--database", metavar="ALIAS", help="the database of the jobs table")
 
@@ -51,33 +66,32 @@ class Command(BaseCommand):
         except BaseException:  # noqa: BLE001 (printed as Python would)
             traceback.print_exc()
             code = 1
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-    def handle(self, *_args: Any, **options: Any) -> None:
-        """Run one worker to its end; CommandError when it cannot start or lost a thread."""
         try:
-            preflight(options["database"], options["types"], options["queues"])
-            grace = settings.SHUTDOWN_GRACE
-            pool = Pool(
-                options["concurrency"],
-                types=options["types"],
-                queues=options["queues"],
-                using=options["database"],
-                drain=options["drain"],
-                max_jobs=options["max_jobs"],
-            )
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+    def handle(self, *_args: Any, **arguments: Any) -> None:
+        """Run a worker, or a supervisor with several, to the end; CommandError if that fails."""
+        options = WorkerOptions(
+            **{field.name: arguments[field.name] for field in fields(WorkerOptions)}
+        )
+        try:
+            preflight(options.database, options.types, options.queues)
+            if (arguments["processes"] or 1) > 1:
+                self.supervise(arguments["processes"], options)
+                return
+            ended = run_worker(make_pool(options), self.say)
         except (SetupError, InvalidSettings) as error:
             raise CommandError(str(error)) from error
-
-        self.say(started(pool))
-        ended = run_until_stopped(pool, grace)
-        self.say(summary(pool, ended))
-        if ended.cause is PoolEvent.DRAINED:
-            self.say(left_over(pool))
         if ended.died:
             raise CommandError(f"Threads of the worker died: {', '.join(ended.died)}.")
+
+    def supervise(self, processes: int, options: WorkerOptions) -> None:
+        """Run several workers until they are told to stop."""
+        if Supervisor(processes, options, settings.SHUTDOWN_GRACE).run() != ExitCode.CLEAN:
+            raise CommandError("A worker process ended badly; its own messages say how.")
 
     def say(self, line: str) -> None:
         """Print one line and show it at once, even through a pipe."""
@@ -90,40 +104,28 @@ def names(value: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
+def mode(value: str) -> WorkerMode:
+    """Read a worker mode."""
+    if value not in WorkerMode.values:
+        raise argparse.ArgumentTypeError(f"{value!r}: expected {', '.join(WorkerMode.values)}")
+    return WorkerMode(value)
+
+
+def slots(value: str) -> int:
+    """Read a number of slots."""
+    try:
+        number = int(value)
+    except ValueError:
+        number = MOST_SLOTS + 1
+    if number > MOST_SLOTS:
+        raise argparse.ArgumentTypeError(
+            f"{value!r}: expected a whole number, at most {MOST_SLOTS}"
+        )
+    return number
+
+
 def positive(value: str) -> int:
     """Read a whole number of 1 or more."""
     if not value.isdecimal() or int(value) < 1:
         raise argparse.ArgumentTypeError(f"{value!r}: expected a whole number, 1 or more")
     return int(value)
-
-
-def started(pool: Pool) -> str:
-    """Say what kind of worker began."""
-    queues = pool.eligibility.queues
-    types = pool.eligibility.terms().leases
-    return (
-        f"Worker {pool.name} started: {max(pool.concurrency, 0)} slots, "
-        f"{'all queues' if queues is None else 'queues ' + ', '.join(queues)}, "
-        f"{len(types)} job types, database {pool.manager.write_alias}."
-    )
-
-
-def summary(pool: Pool, ended: Ended) -> str:
-    """Say why the worker ended and what it did."""
-    counts = {outcome.value: count for outcome, count in pool.outcomes.items()}
-    if ended.released:
-        counts["handed back"] = ended.released
-    done = ", ".join(f"{count} {what}" for what, count in counts.items()) or "no jobs"
-    return f"Worker {pool.name} stopped ({ended.cause.value}): {done}."
-
-
-def left_over(pool: Pool) -> str:
-    """Say which active jobs a drained worker leaves, and why."""
-    try:
-        counts = leftovers(pool.manager, pool.eligibility)
-    except DatabaseError as error:
-        return f"Left: unknown, the database did not answer ({error})."
-    if not counts:
-        return "Left: nothing."
-    reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
-    return f"Left: {sum(counts.values())} ({reasons})."

@@ -1,0 +1,77 @@
+"""The row by which a worker process can be seen. For people to look at: nothing depends on it."""
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import uuid4
+
+from django.db import connections
+
+from .. import __version__
+from ..database.clock import database_now
+from ..managers import JobManager
+from ..models import WorkerProcess
+from .eligibility import Eligibility
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 15.0
+
+FORGET_AFTER = timedelta(days=1)
+"""Rows of processes that ended without a word are removed after this."""
+
+LONGEST_HOST_NAME = 150
+
+
+class Presence:
+    """A chore that reports this process every 15 s; `sign_off` removes the row.
+
+    `slots` is how many there are, `busy` returns how many of them run a job.
+    """
+
+    def __init__(
+        self,
+        manager: JobManager,
+        eligibility: Eligibility,
+        *,
+        slots: int,
+        busy: Callable[[], int],
+    ) -> None:
+        self.id = uuid4()
+        self._using = manager.write_alias
+        self._eligibility = eligibility
+        self._slots = slots
+        self._busy = busy
+
+    def __call__(self) -> float:
+        """Write the row; come again in 15 s."""
+        now = database_now(connections[self._using])
+        seen = {
+            "mode": self._eligibility.mode,
+            "busy": self._busy(),
+            "types": sorted(self._eligibility.terms(heed_throttle=False).leases),
+            "seen_at": now,
+        }
+        queues = self._eligibility.queues
+        first = {
+            "host": socket.gethostname()[:LONGEST_HOST_NAME],
+            "pid": os.getpid(),
+            "version": __version__,
+            "slots": self._slots,
+            "queues": None if queues is None else list(queues),
+            "started_at": now,
+        }
+        rows = WorkerProcess.objects.using(self._using)
+        if not rows.filter(pk=self.id).update(**seen):
+            rows.create(pk=self.id, **first, **seen)
+            rows.filter(seen_at__lt=now - FORGET_AFTER).delete()
+        return INTERVAL_SECONDS
+
+    def __str__(self) -> str:
+        return "The report of this worker process"
+
+    def sign_off(self) -> None:
+        """Remove the row, in the chores' own thread, after the last chore."""
+        WorkerProcess.objects.using(self._using).filter(pk=self.id).delete()

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class HardConfig(AppConfig):
+    """An app whose handlers are hard on their worker."""
+
+    name = "tests.testapp.hard"
