@@ -1,5 +1,5 @@
 """The admin: a read-only look at the queue."""
 
-from . import jobs, others
+from . import jobs, others, schedules
 
-__all__ = ["jobs", "others"]
+__all__ = ["jobs", "others", "schedules"]

@@ -73,14 +73,15 @@ class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]
 class JobAdmin(ReadOnlyAdmin):
     """The list of jobs, and one job with its attempts."""
 
-    list_display = ("id", "type", "queue", "status", "attempts", "error_class", "created_at")
+    list_display = ("type", "status", "queue", "attempts", "error_class", "created_at", "id")
+    list_display_links = ("type", "id")
     list_filter = ("status",)
     search_fields = ("=id", "=subject_id")
     search_help_text = _("The whole id of a job, or of its subject.")
     ordering = ("-id",)
     inlines = (AttemptInline,)
 
-    @admin.display(description=_("error"))
+    @admin.display(description=_("last error"))
     def error_class(self, job: Job) -> str:
         """The class of the last error, without its text."""
         return job.last_error.partition(":")[0]
