@@ -20,6 +20,8 @@ def main() -> int:
         # Some messages of Django span lines.
         print(f"Error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -26,6 +26,8 @@ class Intake:
     documents: list[Document]
     created: int
     jobs: list[Job]
+    waited: int = 0
+    """How many of the jobs waited or ran already: enqueueing them again changed nothing."""
 
 
 def add_uploads(files: Iterable["File[bytes]"]) -> Intake:
@@ -69,8 +71,9 @@ def add_folder(paths: Sequence[Path], *, reason: str) -> Intake:
             document, is_new = registered(path)
             documents.append(document)
             created += is_new
+        active = set(Job.objects.active().values_list("pk", flat=True))
         jobs = steps.enqueue(documents, reason=reason)
-    return Intake(documents, created, jobs)
+    return Intake(documents, created, jobs, waited=sum(job.pk in active for job in jobs))
 
 
 def registered(path: Path) -> tuple[Document, bool]:

@@ -155,11 +155,13 @@ def announce(screen: Console, content: folder.FolderContent, taken: intake.Intak
         (content.over_limit, "left out because of --limit"),
     ]
     told = "".join(f", {number} {what}" for number, what in notes if number)
+    enqueued = len(taken.jobs) - taken.waited
+    waited = f"; {taken.waited} wait from an earlier run" if taken.waited else ""
     lines = (
         f"Database  {database_name()}",
         f"Folder    {content.path}",
         f"Files     {len(taken.documents)}{told}",
-        f"Jobs      {len(taken.jobs)} enqueued, in one transaction with the files' rows",
+        f"Jobs      {enqueued} enqueued, in one transaction with the files' rows{waited}",
     )
     for line in (*lines, ""):
         screen.print(line, markup=False, soft_wrap=True)
