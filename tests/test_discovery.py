@@ -86,7 +86,7 @@ def test_a_module_that_fails_becomes_a_check_error_and_the_others_are_found(
     (message,) = checks.run_checks(tags=[CHECK_TAG])
     assert message.id == "django_jobqueue.E003"
     assert message.level == checks.ERROR
-    assert message.msg == f"The module broken_app.jobs could not be imported: {failure.error}"
+    assert message.msg == f"The module broken_app.jobs could not be imported: {failure.error}."
     assert "no worker starts" in message.hint
 
 
