@@ -114,17 +114,17 @@ FAR = [
     datetime.min.replace(tzinfo=timezone(timedelta(hours=12))),
 ]
 PAYLOADS = [
-    ([], "payload is a list; expected a JSON object (dict)."),
-    ("{}", "payload is a str; expected a JSON object (dict)."),
-    (7, "payload is a int; expected a JSON object (dict)."),
-    (False, "payload is a bool; expected a JSON object (dict)."),
+    ([], "payload is of type list; expected a JSON object (dict)."),
+    ("{}", "payload is of type str; expected a JSON object (dict)."),
+    (7, "payload is of type int; expected a JSON object (dict)."),
+    (False, "payload is of type bool; expected a JSON object (dict)."),
     ({"a": {"b": [1, math.nan]}}, "payload.a.b[1] is nan"),
     ({"a": "\0"}, "payload.a contains a NUL character"),
     ({"a": "\ud800"}, "payload.a contains the lone surrogate"),
     ({7: "a"}, "payload has the key 7; JSON keys are strings"),
     ({"a": HUGE}, "payload.a is an integer of over 640 digits"),
-    ({"a": {1}}, "payload.a is a set, which JSON cannot hold"),
-    ({"a": UUID(int=7)}, "payload.a is a UUID, which JSON cannot hold"),
+    ({"a": {1}}, "payload.a is of type set, which JSON cannot hold"),
+    ({"a": UUID(int=7)}, "payload.a is of type UUID, which JSON cannot hold"),
 ]
 
 
@@ -205,7 +205,7 @@ def test_an_unknown_option_is_a_type_error(django_assert_num_queries):
     ("request_", "error_class", "message"),
     [
         (JobRequest("test.echo", queue=""), InvalidJob, "Request 2: queue is empty"),
-        (JobRequest("test.echo", {"a": {1}}), InvalidPayload, "Request 2: payload.a is a set"),
+        (JobRequest("test.echo", {"a": {1}}), InvalidPayload, "Request 2: payload.a is of type set"),
         (("test.echo", {}), InvalidJob, "Request 2 is ('test.echo', {}); expected a JobRequest."),
         (None, InvalidJob, "Request 2 is None; expected a JobRequest."),
     ],

@@ -130,7 +130,7 @@ class TestTheChore:
         scheduler()
 
         assert [job.reason for job in Job.objects.all()] == ["schedule good"]
-        assert "payload is a list" in caplog.text
+        assert "payload is of type list" in caplog.text
 
     def test_a_mended_schedule_fires_and_may_be_told_again(self, scheduler, caplog):
         make("mended")

@@ -245,13 +245,13 @@ def test_what_a_handler_does_to_its_job_object_changes_nothing(run_one, handler)
     [
         (math.nan, "result is nan"),
         ({"a": [1, -math.inf]}, "result.a[1] is -inf"),
-        (object(), "result is a object, which JSON cannot hold"),
-        ({"price": Decimal(1)}, "result.price is a Decimal"),
+        (object(), "result is of type object, which JSON cannot hold"),
+        ({"price": Decimal(1)}, "result.price is of type Decimal"),
         ({1: "one"}, "result has the key 1; JSON keys are strings"),
         ("nul \0", "result contains a NUL character"),
         (["\ud800"], "result[0] contains the lone surrogate"),
         (2**3000, "result is an integer of over"),
-        (b"bytes", "result is a bytes"),
+        (b"bytes", "result is of type bytes"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("result") else "",
 )
