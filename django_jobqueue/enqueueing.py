@@ -275,7 +275,9 @@ def json_object(value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidPayload(f"payload is of type {type(value).__name__}; expected a JSON object (dict).")
+        raise InvalidPayload(
+            f"payload is of type {type(value).__name__}; expected a JSON object (dict)."
+        )
     try:
         payload: dict[str, Any] = json_copy(value, "payload")
     except NotJSON as error:

@@ -205,7 +205,11 @@ def test_an_unknown_option_is_a_type_error(django_assert_num_queries):
     ("request_", "error_class", "message"),
     [
         (JobRequest("test.echo", queue=""), InvalidJob, "Request 2: queue is empty"),
-        (JobRequest("test.echo", {"a": {1}}), InvalidPayload, "Request 2: payload.a is of type set"),
+        (
+            JobRequest("test.echo", {"a": {1}}),
+            InvalidPayload,
+            "Request 2: payload.a is of type set",
+        ),
         (("test.echo", {}), InvalidJob, "Request 2 is ('test.echo', {}); expected a JobRequest."),
         (None, InvalidJob, "Request 2 is None; expected a JobRequest."),
     ],
