@@ -15,7 +15,7 @@ from . import wakeups
 from .conf import settings, times_are_aware
 from .exceptions import EnqueueConflict, InvalidJob, InvalidPayload, shown
 from .ids import uuid7
-from .jsonvalues import NotJSON, encode, json_copy, text_problem
+from .jsonvalues import NotJSON, check_size, json_copy, text_problem
 from .states import DEFAULT_QUEUE
 from .tracing import current_traceparent
 from .wakeups import WakeUp
@@ -261,12 +261,11 @@ def priority_of(value: object) -> int:
 def payload_of(value: object) -> dict[str, Any]:
     """Return a copy of a payload made of plain JSON types, within MAX_PAYLOAD_BYTES."""
     payload = json_object(value)
-    size = len(encode(payload).encode())
-    if size > settings.MAX_PAYLOAD_BYTES:
-        raise InvalidPayload(
-            f"payload has {size:,} bytes; expected at most {settings.MAX_PAYLOAD_BYTES:,}. "
-            "Store the data elsewhere and pass its key, or raise MAX_PAYLOAD_BYTES."
-        )
+    remedy = "Store the data elsewhere and pass its key, or raise MAX_PAYLOAD_BYTES."
+    try:
+        check_size(payload, "payload", limit=settings.MAX_PAYLOAD_BYTES, remedy=remedy)
+    except NotJSON as error:
+        raise InvalidPayload(str(error)) from None
     return payload
 
 

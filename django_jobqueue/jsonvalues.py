@@ -41,6 +41,13 @@ def encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def check_size(value: Any, path: str, *, limit: int, remedy: str) -> None:
+    """Raise NotJSON, with the remedy, for a copied value whose JSON text is over `limit` bytes."""
+    size = len(encode(value).encode())
+    if size > limit:
+        raise NotJSON(f"{path} has {size:,} bytes; expected at most {limit:,}. {remedy}")
+
+
 def storable_text(value: str) -> str:
     """Return `value` with NUL and lone surrogates replaced, so that any database takes it."""
     return UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)

@@ -1,6 +1,5 @@
 """The words and values that all layers share: states, outcomes, claims and decisions."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -178,7 +177,3 @@ class Reaped:
     def failed(self) -> bool:
         """Whether the job is terminal now."""
         return self.status is JobStatus.FAILED
-
-
-Outcomes = Mapping[UUID, SettleOutcome]
-"""Answers to a settle, keyed by claim token. A missing token is undecided: ask again."""

@@ -15,7 +15,7 @@ from .. import registry
 from ..conf import settings
 from ..exceptions import HandlerNotFound, InvalidResult, JobTimeoutError
 from ..handlers.base import JobHandler
-from ..jsonvalues import NotJSON, encode, json_copy
+from ..jsonvalues import NotJSON, check_size, json_copy
 from ..policy import Ending, decide, defer
 from ..states import Changes, Decision, JobStatus, SettleOutcome
 from ..throttle import Throttle
@@ -147,14 +147,10 @@ def storable(result: Any) -> Any:
     """Return a handler's result as plain JSON types; raise InvalidResult if it cannot be stored."""
     if result is None:
         return None
+    remedy = "Store it elsewhere and return its key, or raise MAX_RESULT_BYTES."
     try:
         copy = json_copy(result, "result")
+        check_size(copy, "result", limit=settings.MAX_RESULT_BYTES, remedy=remedy)
     except NotJSON as error:
         raise InvalidResult(str(error)) from None
-    size = len(encode(copy).encode())
-    if size > settings.MAX_RESULT_BYTES:
-        raise InvalidResult(
-            f"result has {size:,} bytes; expected at most {settings.MAX_RESULT_BYTES:,}. "
-            "Store it elsewhere and return its key, or raise MAX_RESULT_BYTES."
-        )
     return copy

@@ -3,7 +3,6 @@
 import logging
 import os
 import queue
-import socket
 import threading
 import time
 import warnings
@@ -34,7 +33,7 @@ from .housekeeping import Chore, Housekeeping, Promotion
 from .janitor import Janitor
 from .listener import Listener, Reception
 from .memory import MemoryLimit
-from .presence import Presence
+from .presence import Presence, host_name
 from .reaper import Reaper
 from .renewer import Renewer
 from .requests import Seat, Settled
@@ -52,8 +51,6 @@ LAST_STATEMENTS_SECONDS = 4.0
 """Of the five seconds that a stop may take beyond its grace: time to hand claims back."""
 
 LAST_THREADS_SECONDS = 0.9
-
-LONGEST_HOST_NAME = 150
 
 
 class Pool:
@@ -83,7 +80,7 @@ class Pool:
         max_memory: int | None = None,
     ) -> None:
         self.concurrency = settings.WORKER_CONCURRENCY if concurrency is None else concurrency
-        self.name = f"{socket.gethostname()[:LONGEST_HOST_NAME]}:{os.getpid()}"
+        self.name = f"{host_name()}:{os.getpid()}"
         self.throttle = Throttle()
         self.eligibility = Eligibility(
             types, tuple(queues) if queues is not None else None, mode, self.throttle

@@ -25,6 +25,11 @@ FORGET_AFTER = timedelta(days=1)
 LONGEST_HOST_NAME = 150
 
 
+def host_name() -> str:
+    """Return the name of this machine, as long as a column holds it."""
+    return socket.gethostname()[:LONGEST_HOST_NAME]
+
+
 class Presence:
     """A chore that reports this process every 15 s; `sign_off` removes the row.
 
@@ -56,7 +61,7 @@ class Presence:
         }
         queues = self._eligibility.queues
         first = {
-            "host": socket.gethostname()[:LONGEST_HOST_NAME],
+            "host": host_name(),
             "pid": os.getpid(),
             "version": __version__,
             "slots": self._slots,
