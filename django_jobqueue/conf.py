@@ -30,6 +30,8 @@ Parser = Callable[[Any], Any]
 MOST_SLOTS = 1_000
 """Each slot is a thread, with a connection of its own when its handlers query."""
 
+MODES = {mode.value: mode for mode in WorkerMode}
+
 TEN_YEARS = 10 * 365 * 24 * 3600.0
 
 
@@ -227,8 +229,8 @@ def parse_worker_mode(value: Any) -> WorkerMode:
     if named is None:
         return WorkerMode(DEFAULTS["WORKER_MODE"])
     word = named.strip().lower() if isinstance(named, str) else ""
-    if word in WorkerMode.values:
-        return WorkerMode(word)
+    if word in MODES:
+        return MODES[word]
     warn_once(
         logger,
         f"WORKER_MODE is {named!r}; expected all, system or off. Workers run as all.",

@@ -29,22 +29,27 @@ from .states import (
 class Job(models.Model):
     """One piece of work of one type."""
 
+    # What never changes comes first: of an update PostgreSQL logs what lies between the first and
+    # the last changed column.
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     type = models.CharField(_("type"), max_length=200)
     queue = models.CharField(_("queue"), max_length=100, default=DEFAULT_QUEUE)
-    status = models.CharField(
-        _("status"), max_length=9, choices=JobStatus, default=JobStatus.PENDING
-    )
     priority = models.SmallIntegerField(
         _("priority"), default=0, help_text=_("Lower numbers run sooner.")
     )
     payload = models.JSONField(_("payload"), default=dict)
-    result = models.JSONField(_("result"), null=True)
     subject_type = models.CharField(_("subject type"), max_length=100, null=True)  # noqa: DJ001
     subject_id = models.CharField(_("subject id"), max_length=200, null=True)  # noqa: DJ001
     reason = models.CharField(_("reason"), max_length=200, default="")
     dedup_key = models.CharField(_("dedup key"), max_length=400, null=True)  # noqa: DJ001
+    created_at = models.DateTimeField(_("created at"))
+    trace_context = models.CharField(_("trace context"), max_length=55, null=True)  # noqa: DJ001
+    org_id = models.CharField(_("organisation"), max_length=100, null=True)  # noqa: DJ001
 
+    status = models.CharField(
+        _("status"), max_length=9, choices=JobStatus, default=JobStatus.PENDING
+    )
+    result = models.JSONField(_("result"), null=True)
     attempts = models.PositiveSmallIntegerField(
         _("attempts"), default=0, help_text=_("How often the job was started.")
     )
@@ -52,15 +57,12 @@ class Job(models.Model):
     rate_limit_hits = models.PositiveSmallIntegerField(_("rate limit hits"), default=0)
     rate_limited_at = models.DateTimeField(_("rate limited at"), null=True)
     last_error = models.CharField(_("last error"), max_length=LAST_ERROR_LENGTH, default="")
-
     scheduled_for = models.DateTimeField(
         _("scheduled for"), null=True, help_text=_("Empty when the job may run now.")
     )
     ready_at = models.DateTimeField(_("ready at"))
-    created_at = models.DateTimeField(_("created at"))
     started_at = models.DateTimeField(_("started at"), null=True)
     finished_at = models.DateTimeField(_("finished at"), null=True)
-
     executor = models.CharField(
         _("executor"), max_length=6, choices=Executor, default=Executor.NONE
     )
@@ -69,9 +71,6 @@ class Job(models.Model):
     claim_token = models.UUIDField(_("claim token"), null=True)
     lease_expires_at = models.DateTimeField(_("lease expires at"), null=True)
     lease_seconds = models.FloatField(_("lease seconds"), null=True)
-
-    trace_context = models.CharField(_("trace context"), max_length=55, null=True)  # noqa: DJ001
-    org_id = models.CharField(_("organisation"), max_length=100, null=True)  # noqa: DJ001
 
     claim_lost = False
     """True on the instance a handler runs with, once its claim is known to be lost."""
@@ -112,15 +111,11 @@ class Job(models.Model):
             models.UniqueConstraint(
                 name="jobqueue_job_active_dedup_key",
                 fields=["dedup_key"],
-                condition=Q(status__in=ACTIVE_STATUSES),
+                condition=Q(status__in=ACTIVE_STATUSES, dedup_key__isnull=False),
             ),
         ]
+        # Those that find ready jobs differ by database: see the end of the first migration.
         indexes = [
-            models.Index(
-                name="jobqueue_job_ready",
-                fields=["priority", "id"],
-                condition=Q(status=JobStatus.PENDING, scheduled_for__isnull=True),
-            ),
             models.Index(
                 name="jobqueue_job_scheduled",
                 fields=["scheduled_for"],

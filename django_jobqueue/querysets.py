@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
@@ -121,6 +122,7 @@ def stuck_signals(threshold: timedelta, as_of: Any, now: Any) -> Mapping[StuckSi
     }
 
 
+@cache
 def tables_of(job_model: "type[Job]") -> Tables:
     """Return the models that belong to a job model."""
     get = apps.get_app_config(job_model._meta.app_label).get_model

@@ -9,6 +9,7 @@ from .policy import ExecutionProfile
 
 _lock = threading.Lock()
 _handlers: dict[str, JobHandler] = {}
+_version = 0
 
 
 def register(handler: JobHandler, *, stacklevel: int = 2) -> JobHandler:
@@ -33,9 +34,11 @@ def register(handler: JobHandler, *, stacklevel: int = 2) -> JobHandler:
     if problem is not None:
         handler.profile = None
         warn(f"The profile of job type {job_type!r} is ignored: {problem}.", stacklevel)
+    global _version  # noqa: PLW0603 (the module is the registry)
     with _lock:
         replaced = _handlers.get(job_type)
         _handlers[job_type] = handler
+        _version += 1
     if replaced is not None and replaced is not handler:
         warn(
             f"The handler of job type {job_type!r} was registered twice; "
@@ -74,6 +77,11 @@ def handlers() -> Mapping[str, JobHandler]:
     """Return a copy of the whole registry: type to handler."""
     with _lock:
         return dict(_handlers)
+
+
+def version() -> int:
+    """Return a number that changes with every registration."""
+    return _version
 
 
 def server_only_types() -> tuple[str, ...]:

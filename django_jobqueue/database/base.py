@@ -1,12 +1,13 @@
 """What the manager asks of a database, and what is the same on all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
 from uuid import UUID
 
 from ..exceptions import WorkerDied
+from ..hints import Hints, Position, Sight
 from ..states import Executor
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class ClaimOptions(TypedDict, total=False):
     executor: str
     node_id: UUID | None
     workers: Mapping[UUID, str] | None
-    hints: Mapping[int, UUID] | None
+    hints: Hints | Mapping[int, UUID] | None
     queues: Sequence[str] | None
     max_attempts: Mapping[str, int] | None
 
@@ -50,7 +51,7 @@ class ClaimRequest:
     executor: str = Executor.SERVER
     node_id: UUID | None = None
     workers: Mapping[UUID, str] | None = None
-    hints: Mapping[int, UUID] | None = None
+    hints: Hints | Mapping[int, UUID] | None = None
     queues: Sequence[str] | None = None
     max_attempts: Mapping[str, int] | None = None
 
@@ -98,8 +99,16 @@ class QueueDatabase(Protocol):
     def release(self, claims: "Sequence[Claim]") -> set[UUID]:
         """Return the claimed jobs to waiting with the attempt uncharged; return the tokens."""
 
-    def promote(self, limit: int) -> int:
-        """Make up to `limit` scheduled jobs ready whose time has come; return how many."""
+    def look(
+        self, types: Iterable[str], queues: Sequence[str] | None, levels: Iterable[int]
+    ) -> Sight:
+        """Return where the first takeable jobs of these types and queues (None: all) lie.
+
+        At the most urgent level where there is one, and at each of `levels`.
+        """
+
+    def promote(self, limit: int) -> list[Position]:
+        """Make up to `limit` scheduled jobs ready whose time has come; return where they lie."""
 
     def reap(self, jobs: "JobQuerySet", request: ReapRequest) -> "list[Reaped]":
         """End the dead claims among the jobs, the longest expired first.

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import IntegrityError, connections, transaction
 from django.db.models import Case, F, When
 
+from ..hints import Position, Sight
 from ..states import (
     TERMINAL_STATUSES,
     Claim,
@@ -96,14 +97,25 @@ class Portable:
 
         return self._transaction(run)
 
-    def promote(self, limit: int) -> int:
+    def look(
+        self,
+        types: Iterable[str],  # noqa: ARG002 (of the protocol)
+        queues: Sequence[str] | None,  # noqa: ARG002
+        levels: Iterable[int],  # noqa: ARG002
+    ) -> Sight:
+        """Return nothing: a claim here searches everything, whatever the hints."""
+        return Sight()
+
+    def promote(self, limit: int) -> list[Position]:
         """Make due jobs ready."""
 
-        def run() -> int:
+        def run() -> list[Position]:
             now = database_now(self.connection)
             due = self._locked(self._jobs().due(now).order_by("scheduled_for")[:limit])
-            ids = [job.pk for job in due.only("pk")]
-            return self._jobs().due(now).filter(pk__in=ids).update(scheduled_for=None)
+            places = [Position(job.priority, job.pk) for job in due.only("priority")]
+            ids = [place.id for place in places]
+            promoted = self._jobs().due(now).filter(pk__in=ids).update(scheduled_for=None)
+            return places[:promoted]
 
         return self._transaction(run)
 

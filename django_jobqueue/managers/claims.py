@@ -1,11 +1,15 @@
 """What executors do: claim, renew, settle, release. Answers are keyed by claim token."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Unpack
 from uuid import UUID
 
+from django.db import Error as DatabaseFailure
+
 from ..database import ClaimOptions, ClaimRequest
+from ..hints import Hints
 from ..querysets import tables_of
 from ..states import Claim, Decision, JobStatus, SettleOutcome
 from .base import TransitionManager
@@ -27,14 +31,28 @@ class ClaimTransitions(TransitionManager):
 
         `leases`: the types wanted and how long a claim of each holds. Options: `executor`
         ("server") and `node_id`; `workers`, who each token is for; `queues`, None for all;
-        `max_attempts`, what is written on rows of a type; `hints`, which may speed up the search
-        and never change what can be found.
+        `max_attempts`, what is written on rows of a type; `hints`, a `Hints` that a claimer keeps
+        from claim to claim, which makes the search cheap and hides no job for good.
 
         Jobs come by priority, lower first, then by age; scheduled and paused ones do not. The
         attempt is charged here. No tokens, types or queues: an empty list, without a query.
         """
         request = ClaimRequest(tokens, leases, **options)
         return self._database().settle_and_claim([], request)[1] if request else []
+
+    def look(
+        self, types: Iterable[str], queues: Sequence[str] | None = None, *, hints: Hints
+    ) -> bool:
+        """Correct a claimer's hints by what is there; return whether anything may be taken.
+
+        Writes nothing. `queues`: None for all.
+        """
+        wanted = list(types)
+        ticket = hints.ask_for(wanted, queues)
+        started = time.monotonic()
+        sight = self._database().look(wanted, queues, hints.levels())
+        hints.saw(ticket, sight, time.monotonic() - started)
+        return bool(sight.takeable)
 
     def renew(self, claims: Iterable[Claim]) -> set[UUID]:
         """Extend the leases of the claims, each by what it was granted; return the tokens held.
@@ -78,7 +96,14 @@ class ClaimTransitions(TransitionManager):
         if not asked and not request:
             return {}, []
         written, jobs = self._database().settle_and_claim(asked, request or None)
-        return self._outcomes(asked, written), jobs
+        try:
+            outcomes = self._outcomes(asked, written)
+        except DatabaseFailure:
+            if not jobs:
+                raise
+            # A second look at locked rows failed: that must not lose the jobs just claimed.
+            outcomes = recorded_outcomes(asked, written)
+        return outcomes, jobs
 
     def release(self, claims: Iterable[Claim]) -> set[UUID]:
         """Hand claims back: the jobs wait again, their attempt uncharged; return the tokens.
@@ -91,7 +116,7 @@ class ClaimTransitions(TransitionManager):
     def _outcomes(
         self, decisions: Sequence[Decision], written: set[UUID]
     ) -> dict[UUID, SettleOutcome]:
-        outcomes = {d.claim.token: d.outcome for d in decisions if d.claim.token in written}
+        outcomes = recorded_outcomes(decisions, written)
         unwritten = [d for d in decisions if d.claim.token not in written]
         if not unwritten:
             return outcomes
@@ -122,6 +147,13 @@ class ClaimTransitions(TransitionManager):
             elif row is None or row.claim_token != claim.token:
                 outcomes[claim.token] = SettleOutcome.CLAIM_LOST
         return outcomes
+
+
+def recorded_outcomes(
+    decisions: Iterable[Decision], written: set[UUID]
+) -> dict[UUID, SettleOutcome]:
+    """Return the outcomes of the decisions whose tokens were written."""
+    return {d.claim.token: d.outcome for d in decisions if d.claim.token in written}
 
 
 def succeeded(job: "Job", decision: Decision) -> bool:

@@ -3,9 +3,12 @@
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from django.db import connections
 from django.db.models import Max, Min
 
 from ..database import ReapRequest
+from ..database.clock import database_clock
+from ..hints import Hints
 from ..ids import batches, ids_of
 from ..querysets import LONGEST_LEASE_SECONDS
 from ..states import Reaped
@@ -27,20 +30,28 @@ SENSIBLE_LEASES = (0.0, LONGEST_LEASE_SECONDS)
 class UpkeepTransitions(TransitionManager):
     """The transitions that keep the table in order."""
 
-    def promote(self, limit: int = PROMOTE_BATCH) -> int:
-        """Make up to `limit` scheduled jobs ready whose time has come; return how many."""
-        return self._database().promote(limit)
+    def promote(self, limit: int = PROMOTE_BATCH, *, hints: Hints | None = None) -> int:
+        """Make up to `limit` scheduled jobs ready whose time has come; return how many.
+
+        `hints` of a claimer are lowered to them, so that it finds them at once.
+        """
+        places = self._database().promote(limit)
+        if hints is not None:
+            hints.lower(places)
+        return len(places)
 
     def seconds_until_due(self) -> float | None:
         """Return in how many seconds the next scheduled job is due, by the database's clock.
 
         Zero or less: it is due. None: nothing is scheduled.
         """
-        first = self.on_write_alias().scheduled().order_by("scheduled_for")
-        due_at = first.values_list("scheduled_for", flat=True).first()
-        if due_at is None:
+        clock = database_clock(connections[self.write_alias])
+        scheduled = self.on_write_alias().scheduled().order_by("scheduled_for")
+        first = scheduled.values_list("scheduled_for", clock).first()
+        if first is None:
             return None
-        return (due_at - self.now()).total_seconds()
+        due_at, now = first
+        return float((due_at - now).total_seconds())
 
     def reap(
         self,

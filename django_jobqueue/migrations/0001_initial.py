@@ -100,6 +100,35 @@ class Migration(migrations.Migration):
                     models.CharField(default="default", max_length=100, verbose_name="queue"),
                 ),
                 (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, help_text="Lower numbers run sooner.", verbose_name="priority"
+                    ),
+                ),
+                ("payload", models.JSONField(default=dict, verbose_name="payload")),
+                (
+                    "subject_type",
+                    models.CharField(max_length=100, null=True, verbose_name="subject type"),
+                ),
+                (
+                    "subject_id",
+                    models.CharField(max_length=200, null=True, verbose_name="subject id"),
+                ),
+                ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
+                (
+                    "dedup_key",
+                    models.CharField(max_length=400, null=True, verbose_name="dedup key"),
+                ),
+                ("created_at", models.DateTimeField(verbose_name="created at")),
+                (
+                    "trace_context",
+                    models.CharField(max_length=55, null=True, verbose_name="trace context"),
+                ),
+                (
+                    "org_id",
+                    models.CharField(max_length=100, null=True, verbose_name="organisation"),
+                ),
+                (
                     "status",
                     models.CharField(
                         choices=[
@@ -114,27 +143,7 @@ class Migration(migrations.Migration):
                         verbose_name="status",
                     ),
                 ),
-                (
-                    "priority",
-                    models.SmallIntegerField(
-                        default=0, help_text="Lower numbers run sooner.", verbose_name="priority"
-                    ),
-                ),
-                ("payload", models.JSONField(default=dict, verbose_name="payload")),
                 ("result", models.JSONField(null=True, verbose_name="result")),
-                (
-                    "subject_type",
-                    models.CharField(max_length=100, null=True, verbose_name="subject type"),
-                ),
-                (
-                    "subject_id",
-                    models.CharField(max_length=200, null=True, verbose_name="subject id"),
-                ),
-                ("reason", models.CharField(default="", max_length=200, verbose_name="reason")),
-                (
-                    "dedup_key",
-                    models.CharField(max_length=400, null=True, verbose_name="dedup key"),
-                ),
                 (
                     "attempts",
                     models.PositiveSmallIntegerField(
@@ -168,7 +177,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("ready_at", models.DateTimeField(verbose_name="ready at")),
-                ("created_at", models.DateTimeField(verbose_name="created at")),
                 ("started_at", models.DateTimeField(null=True, verbose_name="started at")),
                 ("finished_at", models.DateTimeField(null=True, verbose_name="finished at")),
                 (
@@ -188,14 +196,6 @@ class Migration(migrations.Migration):
                     models.DateTimeField(null=True, verbose_name="lease expires at"),
                 ),
                 ("lease_seconds", models.FloatField(null=True, verbose_name="lease seconds")),
-                (
-                    "trace_context",
-                    models.CharField(max_length=55, null=True, verbose_name="trace context"),
-                ),
-                (
-                    "org_id",
-                    models.CharField(max_length=100, null=True, verbose_name="organisation"),
-                ),
             ],
             options={
                 "verbose_name": "job",
@@ -208,11 +208,6 @@ class Migration(migrations.Migration):
                 ],
                 "default_permissions": ("view", "delete"),
                 "indexes": [
-                    models.Index(
-                        condition=models.Q(("scheduled_for__isnull", True), ("status", "pending")),
-                        fields=["priority", "id"],
-                        name="jobqueue_job_ready",
-                    ),
                     models.Index(
                         condition=models.Q(("scheduled_for__isnull", False), ("status", "pending")),
                         fields=["scheduled_for"],
@@ -278,7 +273,9 @@ class Migration(migrations.Migration):
                         name="jobqueue_job_subject_whole",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("status__in", ("pending", "running"))),
+                        condition=models.Q(
+                            ("dedup_key__isnull", False), ("status__in", ("pending", "running"))
+                        ),
                         fields=("dedup_key",),
                         name="jobqueue_job_active_dedup_key",
                     ),
@@ -452,6 +449,29 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
+        ),
+        # What a claim searches. A plan must not take one of these for the other, so their conditions
+        # mean the same in different words; see database/search.py.
+        django_jobqueue.database.migration_operations.RunSQLOn(
+            vendor="postgresql",
+            sql="""
+                CREATE INDEX jobqueue_job_ready ON django_jobqueue_job (priority, id)
+                    WHERE status = 'pending' AND scheduled_for IS NULL;
+                CREATE INDEX jobqueue_job_lanes ON django_jobqueue_job (type, queue, priority, id)
+                    WHERE CASE status WHEN 'pending' THEN scheduled_for IS NULL END
+            """,
+            reverse_sql="""
+                DROP INDEX IF EXISTS jobqueue_job_ready;
+                DROP INDEX IF EXISTS jobqueue_job_lanes
+            """,
+        ),
+        django_jobqueue.database.migration_operations.RunSQLOn(
+            vendor="sqlite",
+            sql="""
+                CREATE INDEX jobqueue_job_ready ON django_jobqueue_job (priority, id)
+                    WHERE status = 'pending' AND scheduled_for IS NULL
+            """,
+            reverse_sql="DROP INDEX IF EXISTS jobqueue_job_ready",
         ),
         # Every job is updated at least twice: leave room for that on its own page, and let
         # autovacuum come by the number of dead rows rather than by a share of a large table.

@@ -7,6 +7,7 @@ has inserted nothing.
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.db import connections, models, transaction
@@ -15,7 +16,7 @@ from django.utils import timezone
 
 from ..conf import times_are_aware
 from ..cron import problems_of, zone_of
-from ..database.clock import database_now
+from ..database.clock import database_clock, database_now
 from ..database.errors import retry_conflicts
 from ..enqueueing import LENGTHS, JobRequest
 from ..exceptions import InvalidSchedule
@@ -24,24 +25,31 @@ from ..models import Job, Schedule
 from ..policy.ticks import next_tick, ticks_to_run
 
 
-def due(using: str, declared: Collection[str]) -> list[int]:
-    """Return the keys of the schedules to look at: a tick has come, or none is known yet.
+class Agenda(NamedTuple):
+    """What the schedules ask for now."""
 
-    Of those declared in code, only those that this process declares: another release knows
-    better, or the code is gone.
+    due: list[int]
+    """The keys of those to look at: a tick has come, or none is known yet."""
+
+    next_seconds: float | None
+    """In how many seconds the next tick comes; None when none is known."""
+
+
+def agenda(using: str, declared: Collection[str]) -> Agenda:
+    """Return what there is to do and when to look again, in one look.
+
+    Of the schedules declared in code, only those that this process declares: another release
+    knows better, or the code is gone.
     """
-    now = database_now(connections[using])
-    come = Q(next_tick_at__lte=now) | Q(next_tick_at__isnull=True)
-    rows = ours(using, declared).filter(come).order_by("next_tick_at", "pk")
-    return list(rows.values_list("pk", flat=True))
-
-
-def seconds_until_next(using: str, declared: Collection[str]) -> float | None:
-    """Return in how many seconds the next tick comes; None when none is known."""
-    now = database_now(connections[using])
-    coming = ours(using, declared).filter(paused=False, next_tick_at__gt=now)
-    first: datetime | None = coming.aggregate(first=models.Min("next_tick_at"))["first"]
-    return None if first is None else (first - now).total_seconds()
+    rows = ours(using, declared).order_by("next_tick_at", "pk")
+    clock = database_clock(connections[using])
+    due, coming = [], []
+    for key, tick_at, paused, now in rows.values_list("pk", "next_tick_at", "paused", clock):
+        if tick_at is None or tick_at <= now:
+            due.append(key)
+        elif not paused:
+            coming.append((tick_at - now).total_seconds())
+    return Agenda(due, min(coming, default=None))
 
 
 def fire(manager: JobManager, key: int) -> list[Job]:

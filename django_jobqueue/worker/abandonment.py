@@ -52,7 +52,7 @@ class Abandonment:
     @property
     def count(self) -> int:
         """How many abandoned handlers still run."""
-        self._left_behind = [running for running in self._left_behind if not running.done.is_set()]
+        self._left_behind = [running for running in self._left_behind if not running.left]
         return len(self._left_behind)
 
     def _time_out(self, running: Running) -> None:

@@ -1,7 +1,7 @@
 """Which jobs this process may claim, and on what terms."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -13,6 +13,9 @@ from ..states import WorkerMode
 from ..throttle import Throttle
 
 logger = logging.getLogger(__name__)
+
+
+MOST_KNOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Eligibility:
     queues: tuple[str, ...] | None = None
     fixed_mode: WorkerMode | None = None
     throttle: Throttle = field(default_factory=Throttle)
+    _known: dict[Hashable, Terms] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def mode(self) -> WorkerMode:
@@ -44,14 +48,30 @@ class Eligibility:
     def terms(self, *, heed_throttle: bool = True) -> Terms:
         """Return the terms of a claim made now: of the types that this process can run.
 
-        Types whose provider asked to wait are left out, unless `heed_throttle` is False.
+        Types whose provider asked to wait are left out, unless `heed_throttle` is False. Asked for
+        at every claim, so the last answers are kept while what they stand on is the same.
         """
+        mode = self.mode
+        situation = (
+            mode,
+            offload.offered_types() - extra_types() if mode is WorkerMode.SYSTEM else frozenset(),
+            self.throttle.closed() if heed_throttle else frozenset(),
+            registry.version(),
+            (settings.LEASE_CAP, settings.JOB_TIMEOUT, settings.MAX_ATTEMPTS),
+        )
+        terms = self._known.get(situation)
+        if terms is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            terms = self._known[situation] = self._terms(*situation[:3])
+        return terms
+
+    def _terms(self, mode: WorkerMode, elsewhere: frozenset[str], closed: frozenset[str]) -> Terms:
         cap = settings.LEASE_CAP
         lease_cap = None if cap is None else timedelta(seconds=cap)
         leases = {}
         max_attempts = {}
-        closed = self.throttle.closed() if heed_throttle else frozenset()
-        for job_type, handler in self._handlers().items():
+        for job_type, handler in self._handlers(mode, elsewhere).items():
             if handler.provider is None or handler.provider not in closed:
                 leases[job_type] = lease_for(ceiling_of(handler), lease_cap=lease_cap)
                 max_attempts[job_type] = max_attempts_for(
@@ -59,14 +79,10 @@ class Eligibility:
                 )
         return Terms(leases, max_attempts, self.queues)
 
-    def _handlers(self) -> dict[str, JobHandler]:
-        mode = self.mode
+    def _handlers(self, mode: WorkerMode, elsewhere: frozenset[str]) -> dict[str, JobHandler]:
         if mode is WorkerMode.OFF:
             return {}
-        handlers = dict(registry.handlers())
-        if mode is WorkerMode.SYSTEM:
-            elsewhere = offload.offered_types() - extra_types()
-            handlers = {name: h for name, h in handlers.items() if name not in elsewhere}
+        handlers = {n: h for n, h in registry.handlers().items() if n not in elsewhere}
         if self.types is not None:
             handlers = {name: h for name, h in handlers.items() if name in self.types}
         return handlers

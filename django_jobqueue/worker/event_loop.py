@@ -176,7 +176,7 @@ async def isolated(
                 await sync_to_async(close_connections)()
     finally:
         del loop.attempts[task]
-        running.done.set()
+        running.left = True
 
 
 def thread_connections() -> list[BaseDatabaseWrapper]:

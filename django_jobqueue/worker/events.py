@@ -31,10 +31,13 @@ LEVELS = {
 
 def log_settled(settled: Settled) -> None:
     """Write the one log line that each settled attempt gets."""
+    level = LEVELS.get(settled.outcome, logging.INFO)
+    if not logger.isEnabledFor(level):
+        return
     decision, finished = settled.decision, settled.finished
     attempt = decision.attempt
     logger.log(
-        LEVELS.get(settled.outcome, logging.INFO),
+        level,
         "Job %s (%s) attempt %d: %s%s",
         decision.claim.job_id,
         finished.job_type if finished else "unknown type",

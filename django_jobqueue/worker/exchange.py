@@ -19,11 +19,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
-from django.db import DatabaseError
+from django.db import DatabaseError, DataError
 from django.db import Error as DatabaseFailure
 
 from ..database.errors import is_conflict, is_refusal
-from ..managers import JobManager
+from ..hints import Hints
+from ..managers import JobManager, JobQuerySet
 from ..models import Job
 from ..states import Changes, Claim, Decision, JobStatus, SettleOutcome
 from ..wakeups import WakeUp, announce
@@ -73,6 +74,7 @@ class Exchange(Loop):
     ) -> None:
         super().__init__("exchange", threading.Event(), using=manager.write_alias)
         self.running = RunningJobs()
+        self.hints = Hints()
         self.released: set[UUID] = set()
         self.claims = 0
         self._manager = manager
@@ -98,10 +100,10 @@ class Exchange(Loop):
         if request.decision is not None:
             request.finished = self.running.remove(request.decision.claim.token)
         self._inbox.put(request)
-        while not request.answered.wait(timeout=RESEND_SECONDS):
+        while (answer := request.wait(RESEND_SECONDS)) is None:
             if not self.is_alive():
                 return NOTHING
-        return request.answer
+        return answer
 
     def wake(self) -> None:
         """Have a look at `stopping` now."""
@@ -195,7 +197,7 @@ class Exchange(Loop):
             request.token = None
             if request.decision is None:
                 request.reply(NOTHING)
-        self._waiting = [request for request in self._waiting if not request.answered.is_set()]
+        self._waiting = [request for request in self._waiting if request.answer is None]
 
     def _round(self) -> None:
         """Send what is there and answer everyone."""
@@ -230,6 +232,7 @@ class Exchange(Loop):
         tokens = [request.token for request in wanting if request.token is not None]
         options: ClaimOptions = {
             "workers": {request.token: request.worker for request in wanting if request.token},
+            "hints": self.hints,
             "queues": terms.queues,
             "max_attempts": terms.max_attempts,
         }
@@ -298,6 +301,7 @@ class Exchange(Loop):
         """Hand claims back, and wake whoever may take them; return the tokens that were held."""
         released = self._manager.release(claims)
         if released:
+            self.hints.forget()
             announce(self._manager.write_alias, [WakeUp()])
         return released
 
@@ -332,7 +336,7 @@ class Exchange(Loop):
         """
         if not self._unknown:
             return []
-        found = list(self._manager.on_write_alias().claimed_with(self._unknown))
+        found = self._readable(self._manager.on_write_alias().claimed_with(self._unknown))
         wanted = sum(request.token is not None for request in self._waiting)
         surplus = [claim for job in found[wanted:] if (claim := job.claim)]
         for token in self._release(surplus):
@@ -344,6 +348,18 @@ class Exchange(Loop):
             if until > now
         }
         return found[:wanted]
+
+    def _readable(self, jobs: JobQuerySet) -> list[Job]:
+        """Return the jobs that can be read; the claims of others are left to the reaper."""
+        found: list[Job] = []
+        for token in jobs.values_list("claim_token", flat=True):
+            try:
+                found += jobs.filter(claim_token=token)
+            except (DataError, ValueError):
+                logger.exception("A job that was claimed cannot be read")
+                if token is not None:
+                    self._unknown.pop(token, None)
+        return found
 
     def _give_up(self) -> None:
         """Leave to the reaper what could not be written for ten leases."""
@@ -367,9 +383,10 @@ class Exchange(Loop):
             if running.end():
                 self._listener.handed_back(running)
                 self._to_release.append(running.claim)
-        for job in self._manager.on_write_alias().claimed_with(self._unknown):
-            if job.claim is not None:
-                self._to_release.append(job.claim)
+        lost = self._manager.on_write_alias().claimed_with(self._unknown)
+        for job_id, token in lost.values_list("pk", "claim_token"):
+            if token is not None:
+                self._to_release.append(Claim(job_id, token))
         self._release_some()
 
 

@@ -134,7 +134,7 @@ class Execution:
             return self._event_loops.run_coroutine(result, running) if on_loop else result
         finally:
             if not on_loop:  # A coroutine's task says itself when it is done.
-                running.done.set()
+                running.left = True
 
     def _wait_for_provider(self, provider: str | None) -> None:
         """Wait in the slot for a gate that opens soon; ProviderClosed for any other closed one."""

@@ -5,7 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from ..managers import PROMOTE_BATCH, JobManager
+from ..hints import Hints
+from ..managers import JobManager
 from .loops import Loop
 from .queue_connection import forget_connection, mend_connections
 
@@ -85,24 +86,27 @@ class Promotion:
     """Makes scheduled jobs ready at their time; `announce` wakes the idle slots for them."""
 
     def __init__(
-        self, manager: JobManager, announce: Callable[[], None], poll_interval: float
+        self,
+        manager: JobManager,
+        hints: Hints,
+        announce: Callable[[], None],
+        poll_interval: float,
     ) -> None:
         self._manager = manager
+        self._hints = hints
         self._announce = announce
         self._poll_interval = poll_interval
 
     def __call__(self) -> float:
         """Promote what is due; come again for the next due job, or after the poll interval."""
-        promoted = self._manager.promote()
-        if promoted:
-            self._announce()
-        if promoted == PROMOTE_BATCH:
-            return 0.0
         seconds = self._manager.seconds_until_due()
-        if seconds is None:
-            return self._poll_interval
+        if seconds is None or seconds > 0:
+            return self._poll_interval if seconds is None else min(seconds, self._poll_interval)
+        if self._manager.promote(hints=self._hints):
+            self._announce()
+            return 0.0
         # What is due and was not promoted is locked by somebody: not asked for without a pause.
-        return min(self._poll_interval, max(seconds, 0.0 if promoted else LOCKED_SECONDS))
+        return min(LOCKED_SECONDS, self._poll_interval)
 
     def __str__(self) -> str:
         return "The promotion of scheduled jobs"

@@ -18,7 +18,7 @@ from ..conf import settings
 from ..exceptions import SetupError
 from ..models import Job
 from ..signals import send_settled, settled_event
-from ..states import TERMINAL_STATUSES, Decision, SettleOutcome, WorkerMode
+from ..states import Decision, SettleOutcome, WorkerMode
 from ..throttle import Throttle
 from ..wakeups import Bell, WakeUp
 from .abandonment import Abandonment
@@ -32,6 +32,7 @@ from .execution import Execution
 from .housekeeping import Chore, Housekeeping, Promotion
 from .janitor import Janitor
 from .listener import Listener, Reception
+from .lookout import Lookout
 from .memory import MemoryLimit
 from .presence import Presence, host_name
 from .reaper import Reaper
@@ -39,7 +40,7 @@ from .renewer import Renewer
 from .requests import Seat, Settled
 from .running import Running
 from .scheduler import Scheduler
-from .slot import Slot
+from .slot import Slot, is_heard
 from .watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Pool:
         self.eligibility = Eligibility(
             types, tuple(queues) if queues is not None else None, mode, self.throttle
         )
-        self.manager = Job.objects if using is None else Job.objects.db_manager(using)
+        self.manager = Job.objects.db_manager(Job.objects.write_alias if using is None else using)
         self.outcomes: Counter[SettleOutcome] = Counter()
         self.inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -95,6 +96,7 @@ class Pool:
         self._lifecycle = threading.Lock()
         self._started = False
         self._closed = False
+        self._polled_at = float("-inf")
         self._said: set[PoolEvent] = set()
         self._late: queue.SimpleQueue[Settled] = queue.SimpleQueue()
         self._event_loops = EventLoops()
@@ -114,7 +116,9 @@ class Pool:
             on_too_many=lambda: self._say(PoolEvent.ABANDONED),
         )
         self._renewer = Renewer(self.manager, self._exchange.running, self._exchange.unwritten)
-        self._promotion = Promotion(self.manager, self._announce, settings.POLL_INTERVAL)
+        self._promotion = Promotion(
+            self.manager, self._exchange.hints, self._announce, settings.POLL_INTERVAL
+        )
         self._drain_check = Drain(
             self.manager,
             self.eligibility,
@@ -220,7 +224,7 @@ class Pool:
             return
         finished.end_span(settled.outcome, decision.attempt.error)
         changes, job = decision.changes, finished.job
-        if settled.outcome is decision.outcome and changes.status in TERMINAL_STATUSES:
+        if settled.outcome is decision.outcome and is_heard(decision):
             event = settled_event(
                 job,
                 changes.status,
@@ -235,6 +239,14 @@ class Pool:
         opening = self.throttle.next_opening()
         poll_interval: float = settings.POLL_INTERVAL
         return poll_interval if opening is None else min(poll_interval, opening)
+
+    def poll(self) -> None:
+        """Let all idle slots look together, from the beginning: one statement for all of them."""
+        now = time.monotonic()
+        if now - self._polled_at > self.pause_seconds() / 2:
+            self._polled_at = now
+            self._exchange.hints.forget()
+            self._bell.ring()
 
     def slot_idles(self) -> None:
         """Look whether a draining worker is done."""
@@ -332,12 +344,13 @@ class Pool:
         chores: list[Chore] = [
             self._promotion,
             Scheduler(self.manager, settings.POLL_INTERVAL),
+            Lookout(self.manager, self.eligibility, self._exchange.hints, self._bell.ring),
             self._conclude_late,
             self._presence,
         ]
         if settings.REAPER_ENABLED:
             # First, as a late call starts its watch again.
-            reaper = Reaper.from_settings(self.manager, on_requeued=lambda _: self._announce())
+            reaper = Reaper.from_settings(self.manager, on_requeued=lambda _: self._requeued())
             chores.insert(0, reaper)
         chores.append(Janitor(enabled=lambda: self.eligibility.mode is not WorkerMode.OFF))
         if max_memory is not None:
@@ -349,6 +362,11 @@ class Pool:
     def _announce(self) -> None:
         """Wake the idle slots of all workers: jobs became ready that nobody enqueued."""
         wakeups.announce(self.manager.write_alias, [WakeUp()])
+
+    def _requeued(self) -> None:
+        """Let everybody find jobs that were reaped, wherever they lie."""
+        self._exchange.hints.forget()
+        self._announce()
 
     def _look(self) -> None:
         """Look for work that came while nobody listened."""

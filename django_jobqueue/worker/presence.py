@@ -5,12 +5,13 @@ import os
 import socket
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 from django.db import connections
 
 from .. import __version__
-from ..database.clock import database_now
+from ..database.clock import database_clock, database_now
 from ..managers import JobManager
 from ..models import WorkerProcess
 from .eligibility import Eligibility
@@ -52,13 +53,20 @@ class Presence:
 
     def __call__(self) -> float:
         """Write the row; come again in 15 s."""
-        now = database_now(connections[self._using])
+        clock = database_clock(connections[self._using])
         seen = {
             "mode": self._eligibility.mode,
             "busy": self._busy(),
             "types": sorted(self._eligibility.terms(heed_throttle=False).leases),
-            "seen_at": now,
+            "seen_at": clock,
         }
+        rows = WorkerProcess.objects.using(self._using)
+        if not rows.filter(pk=self.id).update(**seen):
+            self._sign_on(seen)
+        return INTERVAL_SECONDS
+
+    def _sign_on(self, seen: dict[str, Any]) -> None:
+        now = database_now(connections[self._using])
         queues = self._eligibility.queues
         first = {
             "host": host_name(),
@@ -69,10 +77,8 @@ class Presence:
             "started_at": now,
         }
         rows = WorkerProcess.objects.using(self._using)
-        if not rows.filter(pk=self.id).update(**seen):
-            rows.create(pk=self.id, **first, **seen)
-            rows.filter(seen_at__lt=now - FORGET_AFTER).delete()
-        return INTERVAL_SECONDS
+        rows.create(pk=self.id, **first, **{**seen, "seen_at": now})
+        rows.filter(seen_at__lt=now - FORGET_AFTER).delete()
 
     def __str__(self) -> str:
         return "The report of this worker process"

@@ -1,6 +1,7 @@
 """The worker's own connections: they notice a dead peer in time, whatever the site's settings."""
 
 import math
+from collections import deque
 from typing import Any
 
 from django.db import connections
@@ -8,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ..conf import settings
 from .connections import discard, tidy_connections
+from .planning import plan_once
 from .silence import give_up_silence
 
 WITHOUT_CAP_SECONDS = 30.0
@@ -43,6 +45,9 @@ def queue_connection(using: str) -> BaseDatabaseWrapper:
     What the site sets itself stays, but for a pool: a queue connection is held for good.
     """
     connection: BaseDatabaseWrapper = connections.create_connection(using)
+    # With DEBUG on, a log of every statement would only grow.
+    connection.make_debug_cursor = connection.make_cursor  # type: ignore[method-assign,assignment]
+    connection.queries_log = deque(maxlen=0)  # Of transactions, which no cursor begins.
     if connection.vendor == "postgresql":
         options = {**network_options(patience_seconds()), **connection.settings_dict["OPTIONS"]}
         options.pop("pool", None)
@@ -52,6 +57,7 @@ def queue_connection(using: str) -> BaseDatabaseWrapper:
             "CONN_MAX_AGE": None,
         }
         give_up_silence(connection, patience_seconds() / STEPS_OF_SILENCE)
+        plan_once(connection)
     return connection
 
 
@@ -67,7 +73,14 @@ def forget_connection(using: str) -> None:
 
 
 def mend_connections(using: str) -> None:
-    """Discard what somebody else's code left in a transaction on this thread's connections."""
+    """Discard what somebody else's code left in a transaction on this thread's connections.
+
+    The queue's own connection is not tested before its next use: a statement that fails says the
+    same.
+    """
     tidy_connections()
-    if all(connection.alias != using for connection in connections.all(initialized_only=True)):
-        use_queue_connection(using)
+    for connection in connections.all(initialized_only=True):
+        if connection.alias == using:
+            connection.health_check_enabled = False  # type: ignore[attr-defined]
+            return
+    use_queue_connection(using)

@@ -5,6 +5,8 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import lru_cache
 
 from django.db import Error as DatabaseFailure
 
@@ -39,11 +41,14 @@ class Renewer(Loop):
         self._changed = threading.Event()
         self._last_tick = time.monotonic()
         self._next_tick = math.inf
+        self._shortest = math.inf
         self._failed = False
 
     def expect(self, running: Running) -> None:
-        """Renew often enough for this attempt too."""
-        if self._last_tick + interval_of(running) < self._next_tick:
+        """Renew often enough for this attempt, and for others like it: short jobs wake nobody."""
+        interval = interval_of(running)
+        if self._last_tick + interval < self._next_tick:
+            self._shortest = min(self._shortest, interval)
             self._changed.set()
 
     def shut_down(self) -> None:
@@ -77,7 +82,9 @@ class Renewer(Loop):
     def _pause(self) -> float:
         if self._failed:
             return RETRY_SECONDS
-        return min((interval_of(running) for running in self._held()), default=IDLE_SECONDS)
+        shortest, self._shortest = self._shortest, math.inf
+        held = min((interval_of(running) for running in self._held()), default=IDLE_SECONDS)
+        return min(held, shortest)
 
     def _renew(self, held: list[Running]) -> None:
         renewed = self._manager.renew(running.claim for running in held)
@@ -95,4 +102,10 @@ class Renewer(Loop):
 
 def interval_of(running: Running) -> float:
     """Return how often, in seconds, the claim of an attempt is renewed."""
-    return renew_interval_for(running.lease).total_seconds()
+    return seconds_between_renewals(running.lease)
+
+
+@lru_cache(maxsize=256)
+def seconds_between_renewals(lease: timedelta) -> float:
+    """Return how often, in seconds, a lease is renewed; asked for at every claim."""
+    return renew_interval_for(lease).total_seconds()

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from uuid import UUID, uuid4
 
@@ -36,21 +36,33 @@ class Swapped(NamedTuple):
 NOTHING = Swapped(None, None)
 
 
-@dataclass(slots=True, eq=False)
 class Request:
-    """What one slot wants: settle this, give me the next."""
+    """What one slot wants: settle this, give me the next.
 
-    worker: str
-    decision: Decision | None
-    token: UUID | None
-    finished: Running | None = None
-    answered: threading.Event = field(default_factory=threading.Event)
-    answer: Swapped = NOTHING
+    The slot waits on a bare lock: an Event costs several times as much, at every job.
+    """
+
+    __slots__ = ("answer", "decision", "finished", "token", "unanswered", "worker")
+
+    def __init__(self, worker: str, decision: Decision | None, token: UUID | None) -> None:
+        self.worker = worker
+        self.decision = decision
+        self.token = token
+        self.finished: Running | None = None
+        self.answer: Swapped | None = None
+        self.unanswered = threading.Lock()
+        self.unanswered.acquire()
 
     def reply(self, answer: Swapped) -> None:
-        """Let the slot go on."""
-        self.answer = answer
-        self.answered.set()
+        """Let the slot go on; the first answer counts."""
+        if self.answer is None:
+            self.answer = answer
+            self.unanswered.release()
+
+    def wait(self, seconds: float) -> Swapped | None:
+        """Wait so long for the answer; None when there is none yet."""
+        self.unanswered.acquire(timeout=seconds)
+        return self.answer
 
 
 @dataclass(slots=True, eq=False)

@@ -39,8 +39,8 @@ class Running:
         self.span: ProcessSpan | None = None
         self.ticket = 0
         """Of the throttle, from the start: what a success may say of its provider."""
-        self.done = threading.Event()
-        """Set when the handler's code has left: perhaps long after the attempt ended."""
+        self.left = False
+        """Whether the handler's code has left: perhaps long after the attempt ended."""
         self._interrupts: list[Callable[[], object]] = []
         self._connections: list[BaseDatabaseWrapper] = []
         self._ending = threading.Lock()

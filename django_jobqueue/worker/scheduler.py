@@ -7,7 +7,7 @@ from django.db import DatabaseError, InterfaceError
 from ..database.errors import is_refusal
 from ..managers import JobManager
 from ..schedules.declaring import Declaration, declared
-from ..schedules.firing import due, fire, seconds_until_next
+from ..schedules.firing import agenda, fire
 from ..schedules.syncing import sync
 
 logger = logging.getLogger(__name__)
@@ -32,9 +32,11 @@ class Scheduler:
         if declarations != self._synced:
             sync(using, declarations.values())
             self._synced = declarations
-        for key in due(using, declarations):
-            self._fire(key)
-        seconds = seconds_until_next(using, declarations)
+        due, seconds = agenda(using, declarations)
+        if due:
+            for key in due:
+                self._fire(key)
+            seconds = agenda(using, declarations).next_seconds
         return self._longest_pause if seconds is None else min(seconds, self._longest_pause)
 
     def __str__(self) -> str:

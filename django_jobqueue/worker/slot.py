@@ -24,6 +24,9 @@ class Owner(Protocol):
     def pause_seconds(self) -> float:
         """Return how long to wait for work."""
 
+    def poll(self) -> None:
+        """Look for work that nobody announced; asked when the wait is over."""
+
     def slot_idles(self) -> None:
         """Note that a slot has nothing to do."""
 
@@ -89,7 +92,8 @@ class Slot(Loop):
     def _wait(self, ticket: int) -> None:
         self.idle = True
         self._owner.slot_idles()
-        self._bell.wait(ticket, self._owner.pause_seconds())
+        if not self._bell.wait(ticket, self._owner.pause_seconds()):
+            self._owner.poll()
         self.idle = False
 
 

@@ -18,8 +18,8 @@ class Watchdog(Loop):
     """Calls `on_timeout` for every attempt that outlives its deadline.
 
     `attempts` returns those that run; `on_timeout` is set before the start by who answers it.
-    There are as many deadlines as slots, so each look goes through them all. A job rarely
-    shortens the wait: most deadlines are later than the earliest one.
+    There are as many deadlines as slots, so each look goes through them all. Short jobs do not
+    wake it: it sleeps until the earliest deadline it was told of, though that job has long ended.
     """
 
     def __init__(
@@ -31,12 +31,14 @@ class Watchdog(Loop):
         self._attempts = attempts
         self._changed = threading.Event()
         self._wakes_at = math.inf
+        self._expected_at = math.inf
         self._number = itertools.count()
         self._later: list[tuple[float, int, Callable[[], None]]] = []
 
     def expect(self, running: Running) -> None:
         """Look no later than at the attempt's deadline."""
         if running.deadline is not None and running.deadline < self._wakes_at:
+            self._expected_at = running.deadline
             self._changed.set()
 
     def later(self, seconds: float, callback: Callable[[], None]) -> None:
@@ -52,7 +54,8 @@ class Watchdog(Loop):
     def step(self) -> bool:
         """Wait for the next deadline, and end what is over its time."""
         self._wakes_at = math.inf  # Whoever comes while we look must be looked at again.
-        pause = self._next() - time.monotonic()
+        expected_at, self._expected_at = self._expected_at, math.inf
+        pause = min(self._next(), expected_at) - time.monotonic()
         self._wakes_at = time.monotonic() + pause
         if pause > 0:
             self._changed.wait(min(pause, threading.TIMEOUT_MAX))

@@ -283,10 +283,9 @@ class Flicker:
         self.left = times
 
     def __call__(self, execute, sql, params, many, context):
-        statement = sql.split(maxsplit=1)[0]
-        if statement == "INSERT" and self.left:
+        if "INSERT INTO" in sql and self.left:
             self.become("pending")
-        elif statement == "SELECT":
+        elif sql.startswith("SELECT"):
             self.left -= 1
             self.become("cancelled")
         return execute(sql, params, many, context)

@@ -6,7 +6,7 @@ from django.db import DatabaseError, connection, connections
 from django_jobqueue.database.clock import database_now
 from django_jobqueue.exceptions import InvalidJob, InvalidSchedule
 from django_jobqueue.models import Job, Schedule
-from django_jobqueue.schedules.firing import due, fire, seconds_until_next
+from django_jobqueue.schedules.firing import agenda, fire
 from tests.schedules.conftest import tick
 
 HOUR = timedelta(hours=1)
@@ -210,24 +210,24 @@ class TestWhatIsDue:
         come = make_schedule(name="come")
         make_schedule(name="later", next_tick_at=soon(2 * HOUR))
 
-        assert set(due("default", [])) == {new.pk, come.pk}
+        assert set(agenda("default", []).due) == {new.pk, come.pk}
 
     def test_one_declared_in_code_is_looked_at_where_it_is_declared(self, make_schedule):
         row = make_schedule(declared_in_code=True)
 
-        assert due("default", []) == []
-        assert due("default", ["yearly"]) == [row.pk]
+        assert agenda("default", []).due == []
+        assert agenda("default", ["yearly"]).due == [row.pk]
 
     def test_the_next_tick_is_told_in_seconds(self, make_schedule):
-        assert seconds_until_next("default", []) is None
+        assert agenda("default", []).next_seconds is None
         make_schedule(name="paused", paused=True, next_tick_at=soon(HOUR))
         make_schedule(name="foreign", declared_in_code=True, next_tick_at=soon(HOUR))
         make_schedule(name="come")
-        assert seconds_until_next("default", []) is None
+        assert agenda("default", []).next_seconds is None
 
         make_schedule(name="later", next_tick_at=soon(2 * HOUR))
 
-        assert 7100 < seconds_until_next("default", []) <= 7200
+        assert 7100 < agenda("default", []).next_seconds <= 7200
 
 
 def test_a_row_locked_by_another_worker_is_left_to_it(make_schedule):
@@ -262,5 +262,5 @@ def test_a_site_without_time_zones_stores_its_local_time(make_schedule, settings
         f"schedule:yearly:{naive.year - 2}-12-31T18:30:00+00:00",
         f"schedule:yearly:{naive.year - 1}-12-31T18:30:00+00:00",
     ]
-    assert due("default", []) == []
-    assert seconds_until_next("default", []) > 0
+    assert agenda("default", []).due == []
+    assert agenda("default", []).next_seconds > 0

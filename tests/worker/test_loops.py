@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection, transaction
 
+from django_jobqueue.hints import Hints
 from django_jobqueue.models import Job
 from django_jobqueue.states import JobStatus
 from django_jobqueue.worker.housekeeping import Housekeeping, Promotion
@@ -140,7 +141,7 @@ def test_a_failing_query_of_a_chore_does_not_spoil_the_next(housekeeping, caplog
 @on_postgresql
 def test_a_due_job_that_somebody_has_locked_is_not_asked_for_without_a_pause(transactional_db):
     job = Job.objects.enqueue("test.echo", delay=0.001)
-    promotion = Promotion(Job.objects, lambda: None, poll_interval=5)
+    promotion = Promotion(Job.objects, Hints(), lambda: None, poll_interval=5)
     eventually(lambda: Job.objects.seconds_until_due() <= 0, "the job did not become due")
     pauses = []
 

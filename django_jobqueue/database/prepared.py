@@ -1,0 +1,125 @@
+"""Statements that the server prepares once, on connections that ask for it.
+
+A statement is written with psycopg's named parameters and sent with the numbered ones that
+PostgreSQL itself knows, so that its text is parsed once only. A connection prepares when psycopg's
+`prepare_threshold` is set on it, as a worker does. Behind a pooler that gives every transaction
+another session, prepared statements get lost: then this process stops preparing them.
+"""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Self
+
+import psycopg
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.pq import Format
+
+logger = logging.getLogger(__name__)
+
+PARAMETER = re.compile(r"%\((\w+)\)s|%%")
+
+TIME_LOADER = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
+"""psycopg's own. Django registers one on each connection that is written in Python."""
+
+LOST = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
+
+CURSOR = "django_jobqueue_cursor"
+"""Where a connection keeps its cursor, which is gone with it."""
+
+unprepared_aliases: set[str] = set()
+"""The aliases whose sessions lose what they have prepared."""
+
+
+class PreparedCursor(psycopg.RawCursor[Any]):
+    """A cursor for statements with named parameters, which are translated once."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+        super().__init__(connection)
+        if TIME_LOADER is not None:
+            self.adapters.register_loader("timestamptz", TIME_LOADER)
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        """Run a statement; `params` maps its names to values."""
+        text, names = numbered(query)
+        return super().execute(text, [params[name] for name in names], **options)
+
+
+@lru_cache(maxsize=256)
+def numbered(text: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a statement with `$1` for `%(name)s`, and the names in the order of their numbers."""
+    names: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        return "%" if name is None else f"${names.setdefault(name, len(names) + 1)}"
+
+    return PARAMETER.sub(number, text).encode(), tuple(names)
+
+
+def fetch_all(
+    connection: BaseDatabaseWrapper, text: str, parameters: Mapping[str, Any]
+) -> Sequence[tuple[Any, ...]]:
+    """Run a statement and return its rows. Times have the time zone of the session."""
+    try:
+        return run(connection, text, parameters)
+    except Exception as error:
+        if not isinstance(error.__cause__, LOST) or connection.in_atomic_block:
+            raise
+    stop_preparing(connection, "loses prepared statements")
+    return run(connection, text, parameters)
+
+
+def run(
+    connection: BaseDatabaseWrapper, text: str, parameters: Mapping[str, Any]
+) -> Sequence[tuple[Any, ...]]:
+    """Run a statement once."""
+    connection.ensure_connection()
+    cursor: Any = cursor_of(connection.connection)
+    logged = connection.queries_logged
+    wrap = connection.make_debug_cursor if logged else connection.make_cursor
+    wrapped = wrap(cursor)
+    wrapped.execute(text, parameters)
+    try:
+        rows: Sequence[tuple[Any, ...]] = wrapped.fetchall()
+    except Exception:  # noqa: BLE001 (logged there)
+        return readable_rows(cursor)
+    return rows
+
+
+def readable_rows(cursor: PreparedCursor) -> list[tuple[Any, ...]]:
+    """Return the rows that can be read, of a statement whose rows cannot all be.
+
+    What it changed is committed: an error would take the others along.
+    """
+    rows = []
+    for place in range(cursor.rowcount):
+        cursor.scroll(place, mode="absolute")
+        try:
+            rows.append(cursor.fetchone())
+        except Exception:
+            logger.exception("A row that a statement returned cannot be read")
+    return [row for row in rows if row is not None]
+
+
+def cursor_of(raw: "psycopg.Connection[Any]") -> PreparedCursor:
+    """Return the one cursor that a connection has for these statements."""
+    cursor: PreparedCursor | None = getattr(raw, CURSOR, None)
+    if cursor is None:
+        cursor = PreparedCursor(raw)
+        setattr(raw, CURSOR, cursor)
+    return cursor
+
+
+def stop_preparing(connection: BaseDatabaseWrapper, reason: str) -> None:
+    """Prepare nothing any more on this alias; say so once, and what the database does."""
+    if connection.alias not in unprepared_aliases:
+        unprepared_aliases.add(connection.alias)
+        logger.warning(
+            "The database %r %s, as a pooler does; going on without prepared statements.",
+            connection.alias,
+            reason,
+        )
+    if connection.connection is not None:
+        connection.connection.prepare_threshold = None
