@@ -1,0 +1,1 @@
+"""The benchmark: `python -m tests.benchmarks` measures the queue and its peers, and reports."""
