@@ -10,7 +10,7 @@ first takeable job of every type and queue wherever it lies, and lowers the mark
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -63,6 +63,10 @@ class Sight:
     takeable: tuple[Position, ...] = ()
     passed: tuple[Position, ...] = ()
     now: datetime | None = None
+
+
+Look = Callable[[Iterable[str], Sequence[str] | None, Iterable[int]], Sight]
+"""Finds the first takeable jobs of types and queues (None: all), at these levels too."""
 
 
 class Hints:
@@ -129,6 +133,14 @@ class Hints:
     def doubt(self) -> None:
         """Note that too little was found, and that there was no time to look."""
         self._doubtful = True
+
+    def verify(self, types: Iterable[str], queues: Sequence[str] | None, look: Look) -> Sight:
+        """Set the marks by a look, made now for these types and queues, and return what it saw."""
+        ticket = self.ask_for(types, queues)
+        started = time.monotonic()
+        sight = look(types, queues, self.levels())
+        self.saw(ticket, sight, time.monotonic() - started)
+        return sight
 
     def saw(self, ticket: int, sight: Sight, seconds: float) -> None:
         """Set the marks by a look that took so many seconds; the ticket is from before it."""

@@ -78,6 +78,11 @@ class ReapRequest:
     limit: int
 
 
+def in_id_order(decisions: "Iterable[Decision]") -> "list[Decision]":
+    """Return the decisions in the order in which every statement locks rows."""
+    return sorted(decisions, key=lambda decision: decision.claim.job_id)
+
+
 class QueueDatabase(Protocol):
     """The transitions that are written per database. Each is atomic and says what it changed."""
 

@@ -4,7 +4,6 @@ A claim looks at the jobs near its hints. Where that is too little though there 
 has a look at every lane, and claims from there.
 """
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,13 +18,12 @@ from ..hints import ABOVE_EVERY_PRIORITY, MOST_LEVELS, Hints, Position, Sight
 from ..states import Decision, JobStatus, SettleOutcome
 from . import search, statements
 from .arrays import array
-from .base import ClaimRequest, Tables
+from .base import ClaimRequest, Tables, in_id_order
 from .columns import (
     Parameters,
     columns_of_decisions,
     columns_of_request,
     columns_of_successes,
-    in_lock_order,
 )
 from .errors import is_conflict, is_refusal
 from .hydration import maker_of
@@ -120,11 +118,7 @@ class Claiming(Session):
         if not hints.may_look:
             hints.doubt()
             return
-        ticket = hints.ask_for(request.leases, request.queues)
-        started = time.monotonic()
-        sight = self.look(request.leases, request.queues, hints.levels())
-        hints.saw(ticket, sight, time.monotonic() - started)
-        if sight.takeable:
+        if hints.verify(request.leases, request.queues, self.look).takeable:
             more = self._statement([], without(request, found.jobs), search.LANES, hints).jobs
             found.jobs.extend(more)
             if more:
@@ -159,7 +153,7 @@ class Claiming(Session):
 
 def settle_of(decisions: Sequence[Decision]) -> tuple[str, Parameters]:
     """Return the SQL that settles the decisions, and its parameters."""
-    ordered = in_lock_order(decisions)
+    ordered = in_id_order(decisions)
     if all(decision.outcome is SettleOutcome.SUCCEEDED for decision in ordered):
         return statements.SUCCEED, columns_of_successes(ordered)
     return statements.SETTLE, columns_of_decisions(ordered)

@@ -52,11 +52,6 @@ def columns_of_new(jobs: "Sequence[Job]", delays: Mapping[UUID, timedelta]) -> P
     return arrays
 
 
-def in_lock_order(decisions: Sequence[Decision]) -> list[Decision]:
-    """Return the decisions in the order of ids, in which every statement locks rows."""
-    return sorted(decisions, key=lambda decision: decision.claim.job_id)
-
-
 def columns_of_claims(claims: Sequence[Claim]) -> Parameters:
     """Return the arrays of a statement over claims, in the order in which rows are locked."""
     ordered = sorted(claims)

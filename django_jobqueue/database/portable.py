@@ -26,7 +26,15 @@ from ..states import (
     SettleOutcome,
     StuckSignal,
 )
-from .base import DEATH_CLASS, DEATH_MESSAGE, UNKNOWN_WORKER, ClaimRequest, ReapRequest, Tables
+from .base import (
+    DEATH_CLASS,
+    DEATH_MESSAGE,
+    UNKNOWN_WORKER,
+    ClaimRequest,
+    ReapRequest,
+    Tables,
+    in_id_order,
+)
 from .clock import database_now
 from .errors import retry_conflicts
 
@@ -327,11 +335,6 @@ def totals_by_type(jobs: "Iterable[Job]") -> dict[str, Counter[str]]:
             if seconds >= 0:
                 totals[job.type].update(duration_sum=seconds, duration_samples=1)
     return totals
-
-
-def in_id_order(decisions: Iterable[Decision]) -> list[Decision]:
-    """Return the decisions in the order in which every statement locks rows."""
-    return sorted(decisions, key=lambda decision: decision.claim.job_id)
 
 
 def assignments(decision: Decision, now: datetime) -> dict[str, Any]:

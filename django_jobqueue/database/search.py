@@ -1,9 +1,9 @@
-"""The SQL that finds jobs to take, and the indexes it stands on.
+"""The SQL that finds jobs to take.
 
 A plan may be made while the table is empty, and serve when it holds millions of rows. So every
 part is written for one index and cannot be served by another: a condition that must not match a
-partial index says the same in words that do not imply the index's own. `{waits}` and `{ready}`
-mean the same rows.
+partial index says the same in words that do not imply the index's own. READY is the condition of
+jobqueue_job_ready, WAITS that of jobqueue_job_lanes; they mean the same rows.
 """
 
 READY = "job.status = 'pending' AND job.scheduled_for IS NULL"

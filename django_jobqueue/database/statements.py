@@ -70,6 +70,20 @@ FROM inserted
 # index: those attract the planner when statistics are stale, and they are full of dead entries.
 IS_RUNNING = "CASE job.status WHEN 'running' THEN true ELSE false END"
 
+# Of what was decided, the rows that still run under their token and that nobody has locked.
+FENCE = f"""
+    CROSS JOIN LATERAL (
+        SELECT job.ctid AS spot FROM {{job}} AS job
+        WHERE job.id = decided.job_id AND job.claim_token = decided.token AND {IS_RUNNING}
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS job"""
+
+RECORD = """
+    INSERT INTO {attempt} (
+        job_id, number, outcome, started_at, finished_at, executor, worker, claim_token,
+        exception_class, message, traceback
+    )"""
+
 # A row found once is found again by its `spot`, its place in the table: cheaper than by its key. A
 # version that is not the newest any more is never changed by that: it is looked at again, or left.
 
@@ -125,12 +139,7 @@ fenced AS MATERIALIZED (
     SELECT job.spot, decided.*
     FROM unnest(
         %(job_id)s::uuid[], %(token)s::uuid[], %(result)s::jsonb[]
-    ) AS decided(job_id, token, result)
-    CROSS JOIN LATERAL (
-        SELECT job.ctid AS spot FROM {{job}} AS job
-        WHERE job.id = decided.job_id AND job.claim_token = decided.token AND {IS_RUNNING}
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) AS job
+    ) AS decided(job_id, token, result){FENCE}
 ),
 settled AS (
     UPDATE {{job}} AS job
@@ -158,12 +167,7 @@ fenced AS MATERIALIZED (
     ) AS decided(
         job_id, token, outcome, status, result, error, delay, attempts,
         hits, limited, number, exception_class, message, traceback
-    )
-    CROSS JOIN LATERAL (
-        SELECT job.ctid AS spot FROM {{job}} AS job
-        WHERE job.id = decided.job_id AND job.claim_token = decided.token AND {IS_RUNNING}
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) AS job
+    ){FENCE}
 ),
 settled AS (
     UPDATE {{job}} AS job
@@ -186,11 +190,7 @@ settled AS (
     WHERE job.ctid = fenced.spot AND job.claim_token = fenced.token AND {IS_RUNNING}
     RETURNING fenced.token, job.started_at, job.executor, job.worker
 ),
-recorded AS (
-    INSERT INTO {{attempt}} (
-        job_id, number, outcome, started_at, finished_at, executor, worker, claim_token,
-        exception_class, message, traceback
-    )
+recorded AS ({RECORD}
     SELECT
         fenced.job_id, fenced.number, fenced.outcome, settled.started_at,
         statement_timestamp(), settled.executor, settled.worker, fenced.token,
@@ -213,13 +213,8 @@ ORDER BY claimed.place"""
 # over the whole primary key while the table is empty.
 HELD = f"""
 WITH held AS MATERIALIZED (
-    SELECT claim.job_id AS id, claim.token AS claim_token
-    FROM unnest(%(job_id)s::uuid[], %(token)s::uuid[]) AS claim(job_id, token)
-    CROSS JOIN LATERAL (
-        SELECT job.id FROM {{job}} AS job
-        WHERE job.id = claim.job_id AND job.claim_token = claim.token AND {IS_RUNNING}
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) AS job
+    SELECT decided.job_id AS id, decided.token AS claim_token
+    FROM unnest(%(job_id)s::uuid[], %(token)s::uuid[]) AS decided(job_id, token){FENCE}
 )"""
 
 RENEW = (
@@ -249,11 +244,7 @@ released AS (
     RETURNING job.id, held.claim_token, job.attempts + 1 AS number, job.started_at,
         job.executor, job.worker
 ),
-recorded AS (
-    INSERT INTO {{attempt}} (
-        job_id, number, outcome, started_at, finished_at, executor, worker, claim_token,
-        exception_class, message, traceback
-    )
+recorded AS ({RECORD}
     SELECT id, number, 'released', started_at, statement_timestamp(), executor, worker,
         claim_token, '', '', ''
     FROM released
@@ -309,11 +300,7 @@ reaped AS (
         judged.signal, judged.message, job.subject_type, job.subject_id, job.org_id,
         judged.claim_token, job.started_at, job.executor
 ),
-recorded AS (
-    INSERT INTO {{attempt}} (
-        job_id, number, outcome, started_at, finished_at, executor, worker, claim_token,
-        exception_class, message, traceback
-    )
+recorded AS ({RECORD}
     SELECT id, attempts, 'reaped', started_at, statement_timestamp(), executor, worker,
         claim_token, %(class)s, message, ''
     FROM reaped

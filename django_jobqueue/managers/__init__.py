@@ -18,7 +18,7 @@ from asgiref.sync import sync_to_async
 from ..querysets import JobQuerySet, tables_of
 from .claims import ClaimTransitions
 from .operations import ERASE_BATCH, OperatorTransitions
-from .upkeep import PROMOTE_BATCH, REAP_BATCH, UpkeepTransitions
+from .upkeep import REAP_BATCH, UpkeepTransitions
 
 if TYPE_CHECKING:
     from ..enqueueing import EnqueueOptions, JobRequest
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ERASE_BATCH",
-    "PROMOTE_BATCH",
     "REAP_BATCH",
     "JobManager",
     "JobQuerySet",

@@ -1,6 +1,5 @@
 """What executors do: claim, renew, settle, release. Answers are keyed by claim token."""
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Unpack
@@ -47,12 +46,7 @@ class ClaimTransitions(TransitionManager):
 
         Writes nothing. `queues`: None for all.
         """
-        wanted = list(types)
-        ticket = hints.ask_for(wanted, queues)
-        started = time.monotonic()
-        sight = self._database().look(wanted, queues, hints.levels())
-        hints.saw(ticket, sight, time.monotonic() - started)
-        return bool(sight.takeable)
+        return bool(hints.verify(list(types), queues, self._database().look).takeable)
 
     def renew(self, claims: Iterable[Claim]) -> set[UUID]:
         """Extend the leases of the claims, each by what it was granted; return the tokens held.

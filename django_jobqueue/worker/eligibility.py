@@ -14,8 +14,8 @@ from ..throttle import Throttle
 
 logger = logging.getLogger(__name__)
 
-
 MOST_KNOWN = 100
+"""So many situations are remembered with their terms: modes, and sets of closed providers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ import math
 import queue
 import threading
 import time
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -26,12 +25,12 @@ from ..database.errors import is_conflict, is_refusal
 from ..hints import Hints
 from ..managers import JobManager, JobQuerySet
 from ..models import Job
-from ..states import Changes, Claim, Decision, JobStatus, SettleOutcome
+from ..states import Claim, SettleOutcome
 from ..wakeups import WakeUp, announce
 from .eligibility import Eligibility
 from .loops import Loop
 from .queue_connection import forget_connection
-from .reports import report_of
+from .reports import failure
 from .requests import (
     FIRST_RESEND_SECONDS,
     NOTHING,
@@ -254,7 +253,8 @@ class Exchange(Loop):
             if not is_refusal(error):
                 raise
             logger.exception("The database refused how job %s ended", kept.decision.claim.job_id)
-            kept.decision = failed_for(kept.decision, error)
+            decision = kept.decision
+            kept.decision = failure(decision.claim, decision.attempt, error)
         try:
             return self._manager.settle([kept.decision])
         except Exception as error:
@@ -388,15 +388,3 @@ class Exchange(Loop):
             if token is not None:
                 self._to_release.append(Claim(job_id, token))
         self._release_some()
-
-
-def failed_for(decision: Decision, error: Exception) -> Decision:
-    """Return the failure that stands for a decision whose content the database refuses."""
-    report = report_of(error)
-    changes = Changes(JobStatus.FAILED, last_error=report.last_error)
-    return replace(
-        decision,
-        outcome=SettleOutcome.FAILED,
-        changes=changes,
-        attempt=replace(decision.attempt, error=report),
-    )

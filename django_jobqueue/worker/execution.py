@@ -17,13 +17,13 @@ from ..exceptions import HandlerNotFound, InvalidResult, JobTimeoutError
 from ..handlers.base import JobHandler
 from ..jsonvalues import NotJSON, check_size, json_copy
 from ..policy import Ending, decide, defer
-from ..states import Changes, Decision, JobStatus, SettleOutcome
+from ..states import Decision
 from ..throttle import Throttle
 from ..tracing import process_span
 from .connections import clean_connections
 from .eligibility import ceiling_of, limits_of
 from .event_loop import EventLoops
-from .reports import report_of
+from .reports import failure, report_of
 from .running import Running
 
 logger = logging.getLogger(__name__)
@@ -88,9 +88,7 @@ class Execution:
             return self._judge(running, ending, provider)
         except Exception as error:
             logger.exception("How job %s ended cannot be judged", running.claim.job_id)
-            report = report_of(error)
-            changes = Changes(JobStatus.FAILED, last_error=report.last_error)
-            return Decision(running.claim, SettleOutcome.FAILED, changes, running.attempt(report))
+            return failure(running.claim, running.attempt(), error)
 
     def _judge(self, running: Running, ending: Ending, provider: str | None) -> Decision:
         report = report_of(ending.error) if ending.error is not None else None

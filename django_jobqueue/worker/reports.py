@@ -1,9 +1,10 @@
 """Exceptions as text that any database can store."""
 
 import traceback
+from dataclasses import replace
 
 from ..jsonvalues import storable_text
-from ..states import ErrorReport
+from ..states import Attempt, Changes, Claim, Decision, ErrorReport, JobStatus, SettleOutcome
 
 MAX_CLASS_LENGTH = 200
 MAX_MESSAGE_LENGTH = 10_000
@@ -17,6 +18,13 @@ def report_of(error: BaseException) -> ErrorReport:
         message=capped(message_of(error), MAX_MESSAGE_LENGTH),
         traceback=capped_start(traceback_of(error), MAX_TRACEBACK_LENGTH),
     )
+
+
+def failure(claim: Claim, attempt: Attempt, error: BaseException) -> Decision:
+    """Return the failure that stands for an end that could not be judged, or not be stored."""
+    report = report_of(error)
+    changes = Changes(JobStatus.FAILED, last_error=report.last_error)
+    return Decision(claim, SettleOutcome.FAILED, changes, replace(attempt, error=report))
 
 
 def class_path(cls: type) -> str:

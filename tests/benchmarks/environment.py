@@ -1,7 +1,7 @@
 """The environment of the benchmark: made once, with this checkout and the peers installed.
 
-Only the standard library is imported here. uv does the work if it is on PATH, else venv and pip;
-both use the indexes that they are configured for.
+Nothing that has to be installed first is imported here. uv does the work if it is on PATH, else
+venv and pip; both use the indexes that they are configured for.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.benchmarks.processes import ROOT
+
 CACHE = ROOT / ".cache" / "benchmarks"
 ENVIRONMENT = CACHE / "env"
 STAMP = ENVIRONMENT / "installed.json"

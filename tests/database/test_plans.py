@@ -326,6 +326,13 @@ def backlog(django_db_setup, django_db_blocker):
             made.tell(f"VACUUM ANALYZE {TABLE}")
 
 
+def assert_claims_through(index, plan, count):
+    assert plan.rows == count
+    assert plan.accesses == {index, AT_ITS_SPOT}
+    assert plan.buffers_before_it_wrote < MOST_BUFFERS
+    assert plan.buffers < MOST_BUFFERS + BUFFERS_OF_A_WRITE * (count - 1)
+
+
 at_every_stage = pytest.mark.parametrize("when", [*ON_A_SITE, *ON_A_WORKER])
 
 
@@ -333,12 +340,7 @@ at_every_stage = pytest.mark.parametrize("when", [*ON_A_SITE, *ON_A_WORKER])
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("words", ["", " of queues"])
 def test_a_claim_reads_only_what_lies_near(backlog, when, count, words):
-    plan = backlog.plans[when, f"claim {count}{words}"]
-
-    assert plan.rows == count
-    assert plan.accesses == {READY, AT_ITS_SPOT}
-    assert plan.buffers_before_it_wrote < MOST_BUFFERS
-    assert plan.buffers < MOST_BUFFERS + BUFFERS_OF_A_WRITE * (count - 1)
+    assert_claims_through(READY, backlog.plans[when, f"claim {count}{words}"], count)
 
 
 @at_every_stage
@@ -354,12 +356,7 @@ def test_a_claim_that_sees_only_foreign_rows_gives_up_soon(backlog, when, count)
 @at_every_stage
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_claim_along_the_lanes_reads_no_foreign_row(backlog, when, count):
-    plan = backlog.plans[when, f"claim {count} along the lanes"]
-
-    assert plan.rows == count
-    assert plan.accesses == {LANES, AT_ITS_SPOT}
-    assert plan.buffers_before_it_wrote < MOST_BUFFERS
-    assert plan.buffers < MOST_BUFFERS + BUFFERS_OF_A_WRITE * (count - 1)
+    assert_claims_through(LANES, backlog.plans[when, f"claim {count} along the lanes"], count)
 
 
 @at_every_stage

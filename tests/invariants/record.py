@@ -95,43 +95,28 @@ class Record:
 
     @cached_property
     def by_job(self):
-        found = defaultdict(list)
-        for change in sorted(self.changes):
-            found[change.job].append(change)
-        return found
+        return grouped(sorted(self.changes), lambda change: change.job)
 
     @cached_property
     def claims(self):
         """The changes that made claims, by token."""
-        found = defaultdict(list)
-        for change in self.changes:
-            if change.is_claim:
-                found[change.new.token].append(change)
-        return found
+        made = (change for change in self.changes if change.is_claim)
+        return grouped(made, lambda change: change.new.token)
 
     @cached_property
     def ends(self):
         """The changes that ended claims, by token."""
-        found = defaultdict(list)
-        for change in self.changes:
-            if change.is_end:
-                found[change.old.token].append(change)
-        return found
+        ended = (change for change in self.changes if change.is_end)
+        return grouped(ended, lambda change: change.old.token)
 
     @cached_property
     def endings_of(self):
-        found = defaultdict(list)
-        for ending in self.endings:
-            found[ending.token].append(ending)
-        return found
+        return grouped(self.endings, lambda ending: ending.token)
 
     @cached_property
     def starts(self):
-        found = defaultdict(list)
-        for run in self.runs:
-            if run.what == "start":
-                found[run.token].append(run)
-        return found
+        started = (run for run in self.runs if run.what == "start")
+        return grouped(started, lambda run: run.token)
 
     def history(self, job):
         """Everything about one job, in the order of its times."""
@@ -139,3 +124,11 @@ class Record:
         lines += [row for row in [*self.endings, *self.runs] if row.job == job]
         shown = [f"    {line}" for line in sorted(lines, key=lambda line: line.at)]
         return "\n".join([*shown, f"    in the table: {self.table.get(job)}"])
+
+
+def grouped(things, key):
+    """Return lists of things by their key, each in the order given."""
+    found = defaultdict(list)
+    for thing in things:
+        found[key(thing)].append(thing)
+    return found
