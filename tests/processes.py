@@ -31,6 +31,11 @@ def eventually(condition, what, seconds=SECONDS):
     raise AssertionError(f"Within {seconds} s: {what}.")
 
 
+def counted(pool, outcomes):
+    """Wait until the pool has counted these outcomes: it does so just after they are written."""
+    eventually(lambda: pool.outcomes == outcomes, f"the pool has not counted {outcomes}")
+
+
 class Site:
     """The test project as processes see it: its settings, with lines of the test's own."""
 

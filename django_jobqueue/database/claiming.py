@@ -4,8 +4,9 @@ A claim looks at the jobs near its hints. Where that is too little though there 
 has a look at every lane, and claims from there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -21,6 +22,7 @@ from .arrays import array
 from .base import ClaimRequest, Tables, in_id_order
 from .columns import (
     Parameters,
+    array_of_queues,
     columns_of_decisions,
     columns_of_request,
     columns_of_successes,
@@ -38,12 +40,22 @@ CONTENTION_RETRIES = 3
 
 
 class Found(NamedTuple):
-    """What one statement settled and claimed; how many jobs it saw, and could have taken."""
+    """What one statement settled and claimed; how many jobs it saw, and could have taken.
+
+    `granted`: the tokens that rows carry now. A row that cannot be read is among them, and not
+    among the jobs.
+    """
 
     settled: set[UUID]
+    granted: set[UUID]
     jobs: "list[Job]"
     seen: int
     takeable: int
+
+    def add(self, more: "Found") -> None:
+        """Count what another statement claimed for the same request."""
+        self.granted.update(more.granted)
+        self.jobs.extend(more.jobs)
 
 
 class Claiming(Session):
@@ -60,8 +72,10 @@ class Claiming(Session):
         found = self._statement(decisions, request, search.NEAR, hints)
         if found.jobs:
             hints.advance(ticket, positions(found.jobs), found.jobs[0].started_at)
-        if len(found.jobs) < len(request.tokens):
+        if len(found.granted) < len(request.tokens):
             self._search_on(request, found, hints)
+        if len(found.jobs) < len(found.granted):
+            hints.doubt()  # A slot got nothing, though there may be more.
         return found.settled, found.jobs
 
     def look(
@@ -70,7 +84,7 @@ class Claiming(Session):
         """Return where the first takeable jobs lie, and what lies before them."""
         parameters = {
             "types": array(types),
-            "queues": None if queues is None else array(queues),
+            "queues": array_of_queues(queues),
             "levels": array(levels),
             "above": ABOVE_EVERY_PRIORITY,
             "most_levels": MOST_LEVELS,
@@ -78,7 +92,8 @@ class Claiming(Session):
         rows = self.fetch(look_text(self.tables, with_queues=queues is not None), parameters)
         takeable = sorted(Position(*place) for *place, free, _ in rows if free)
         passed = sorted(Position(*place) for *place, free, _ in rows if not free)
-        return Sight(tuple(takeable), tuple(passed), rows[0][-1] if rows else None)
+        now = datetime.fromtimestamp(rows[0][-1], UTC) if rows else None
+        return Sight(tuple(takeable), tuple(passed), now)
 
     def _settle(self, decisions: Sequence[Decision]) -> set[UUID]:
         settle, parameters = settle_of(decisions)
@@ -92,7 +107,7 @@ class Claiming(Session):
         """
         try:
             seen = self._try_again(request, found, hints)
-            if len(found.jobs) == len(request.tokens):
+            if len(found.granted) == len(request.tokens):
                 return
             if hints.any or seen >= reach_of(1):  # There may be more before, or behind.
                 self._search_everywhere(request, found, hints)
@@ -106,11 +121,11 @@ class Claiming(Session):
         """Claim again what others took away; return how many jobs the last try saw."""
         last = found
         for _ in range(CONTENTION_RETRIES):
-            rest = without(request, found.jobs)
-            if not rest or last.takeable == len(last.jobs):
+            rest = without(request, found.granted)
+            if not rest or last.takeable == len(last.granted):
                 break
             last = self._statement([], rest, search.NEAR, hints)
-            found.jobs.extend(last.jobs)
+            found.add(last)
         return last.seen
 
     def _search_everywhere(self, request: ClaimRequest, found: Found, hints: Hints) -> None:
@@ -119,9 +134,10 @@ class Claiming(Session):
             hints.doubt()
             return
         if hints.verify(request.leases, request.queues, self.look).takeable:
-            more = self._statement([], without(request, found.jobs), search.LANES, hints).jobs
-            found.jobs.extend(more)
-            if more:
+            rest = without(request, found.granted)
+            more = self._statement([], rest, search.LANES, hints)
+            found.add(more)
+            if more.granted:
                 hints.look_paid_off()
 
     def _statement(
@@ -141,10 +157,12 @@ class Claiming(Session):
             with_queues=request.queues is not None,
         )
         rows = self.fetch(text, parameters)
+        claimed = [row for row in rows if row[3] is not None]
         make = maker_of(self.tables.job, self.using)
-        jobs = (make(row[4:]) for row in rows if row[3] is not None)
+        jobs = (make(row[4:]) for row in claimed)
         return Found(
             settled={row[2] for row in rows if row[2] is not None},
+            granted={request.tokens[row[3] - 1] for row in claimed},
             jobs=[job for job in jobs if job is not None],
             seen=rows[0][0] if rows else 0,
             takeable=rows[0][1] if rows else 0,
@@ -169,9 +187,8 @@ def reach_of(count: int) -> int:
     return next((reach for reach in SMALL_REACHES if reach >= least), 1 << least.bit_length())
 
 
-def without(request: ClaimRequest, jobs: "Sequence[Job]") -> ClaimRequest:
-    """Return the request for the tokens that got no job."""
-    used = {job.claim_token for job in jobs}
+def without(request: ClaimRequest, used: Container[UUID]) -> ClaimRequest:
+    """Return the request for the tokens that no row carries."""
     return replace(request, tokens=[token for token in request.tokens if token not in used])
 
 

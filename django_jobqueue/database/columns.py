@@ -72,11 +72,16 @@ def columns_of_request(request: ClaimRequest, spans: Sequence[Span]) -> Paramete
         "node_id": None if request.node_id is None else str(request.node_id),
         "permits": array(request.tokens),
         "workers": array(map(request.worker_for, request.tokens)),
-        "queues": None if request.queues is None else array(request.queues),
+        "queues": array_of_queues(request.queues),
         "from_priority": array(span.priority for span in spans),
         "from_id": array(span.id for span in spans),
         "until_priority": array(span.until for span in spans),
     }
+
+
+def array_of_queues(queues: Sequence[str] | None) -> str | None:
+    """Return the array of the queues asked for, each once: a lane visited twice fills a search."""
+    return None if queues is None else array(dict.fromkeys(queues))
 
 
 @lru_cache(maxsize=64)

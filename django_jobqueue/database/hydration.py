@@ -9,6 +9,8 @@ from django.db import connections
 from django.db.models import DateTimeField
 from django.db.models.base import ModelState
 
+from .prepared import time_reader
+
 if TYPE_CHECKING:
     from ..models import Job
 
@@ -24,6 +26,7 @@ def maker_of(model: "type[Job]", using: str) -> "Callable[[Sequence[Any]], Job |
     """
     connection = connections[using]
     names, converters, times = plan_of(model)
+    read_time = time_reader(connection.connection)
     naive = connection.timezone is None
 
     def make(row: Sequence[Any]) -> "Job | None":
@@ -39,10 +42,10 @@ def maker_of(model: "type[Job]", using: str) -> "Callable[[Sequence[Any]], Job |
         for name, convert in converters:
             if values[name] is not None:
                 values[name] = convert(values[name], None, connection)
-        if naive:
-            for name in times:
-                if values[name] is not None:
-                    values[name] = values[name].replace(tzinfo=None)
+        for name in times:
+            if values[name] is not None:
+                moment = read_time(values[name].encode())
+                values[name] = moment.replace(tzinfo=None) if naive else moment
         instance.__dict__ = values
         instance._state = state = ModelState()  # noqa: SLF001 (as from_db does)
         state.adding = False

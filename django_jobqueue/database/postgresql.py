@@ -9,7 +9,7 @@ the partial indexes.
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 from django.db import OperationalError, transaction
@@ -24,11 +24,15 @@ from .base import DEATH_CLASS, DEATH_MESSAGE, UNKNOWN_WORKER, ReapRequest
 from .claiming import Claiming
 from .columns import columns_of_claims, columns_of_new, values_of_new
 from .errors import is_conflict
-from .session import Parameters, Row, ValuesQuerySet, compiled, full_text
+from .session import Row, ValuesQuerySet, compiled, full_text
 
 if TYPE_CHECKING:
     from ..models import Job
     from ..querysets import JobQuerySet
+
+
+Times: TypeAlias = dict[UUID, tuple[Any, Any]]
+"""When each inserted job is scheduled for, and when it was created."""
 
 
 class PostgreSQL(Claiming):
@@ -36,16 +40,10 @@ class PostgreSQL(Claiming):
 
     def insert(self, jobs: "Sequence[Job]", delays: Mapping[UUID, timedelta]) -> set[UUID]:
         """Insert the jobs whose dedup key is free; one statement."""
-        if len(jobs) == 1:
-            sql, parameters = statements.INSERT_ONE, values_of_new(jobs[0], delays.get(jobs[0].id))
-        else:
-            # Two callers that insert the same keys in the same order cannot deadlock.
-            ordered = sorted(jobs, key=lambda job: job.dedup_key or "")
-            sql, parameters = statements.INSERT_MANY, columns_of_new(ordered, delays)
-        rows = self.rows(sql, {**parameters, "blindly": not self._in_transaction})
-        stored = times_of(rows)
-        if len(rows) < len(jobs) and self._in_transaction and not self._sees_commits():
-            stored |= times_of(self._insert_in_savepoint(sql, parameters))
+        stored = self._insert(jobs, delays, blindly=not self._in_transaction)
+        left = [job for job in jobs if job.id not in stored]
+        if left and self._in_transaction and not self._sees_commits():
+            stored |= self._insert_in_savepoint(left, delays)
         for job in jobs:
             if job.id in stored:
                 job.scheduled_for, job.created_at = stored[job.id]
@@ -102,11 +100,24 @@ class PostgreSQL(Claiming):
         [(level,)] = self.rows("SHOW transaction_isolation", {})
         return level in {"read committed", "read uncommitted"}
 
-    def _insert_in_savepoint(self, sql: str, parameters: Parameters) -> list[Row]:
+    def _insert(
+        self, jobs: "Sequence[Job]", delays: Mapping[UUID, timedelta], *, blindly: bool
+    ) -> Times:
+        if len(jobs) == 1:
+            sql, parameters = statements.INSERT_ONE, values_of_new(jobs[0], delays.get(jobs[0].id))
+        else:
+            # Two callers that insert the same keys in the same order cannot deadlock.
+            ordered = sorted(jobs, key=lambda job: job.dedup_key or "")
+            sql, parameters = statements.INSERT_MANY, columns_of_new(ordered, delays)
+        return times_of(self.rows(sql, {**parameters, "blindly": blindly}))
+
+    def _insert_in_savepoint(
+        self, jobs: "Sequence[Job]", delays: Mapping[UUID, timedelta]
+    ) -> Times:
         """Insert where a collision with a job that is not to be seen ends the transaction."""
         try:
             with transaction.atomic(using=self.using):
-                return self.rows(sql, {**parameters, "blindly": True})
+                return self._insert(jobs, delays, blindly=True)
         except OperationalError as error:
             if not is_conflict(error):
                 raise
@@ -116,7 +127,7 @@ class PostgreSQL(Claiming):
             ) from error
 
 
-def times_of(rows: Sequence[Row]) -> dict[UUID, tuple[Any, Any]]:
+def times_of(rows: Sequence[Row]) -> Times:
     """Return when each inserted job is scheduled for, and when all of them were created."""
     created_at = next((moment for *_, moment in rows if moment is not None), None)
     return {job_id: (scheduled_for, created_at) for job_id, scheduled_for, _ in rows}

@@ -8,20 +8,21 @@ another session, prepared statements get lost: then this process stops preparing
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Self
 
 import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import Format
+from psycopg.types.string import TextLoader
 
 logger = logging.getLogger(__name__)
 
 PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 
-TIME_LOADER = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
-"""psycopg's own. Django registers one on each connection that is written in Python."""
+TIME_OID = psycopg.adapters.types["timestamptz"].oid
 
 LOST = (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement)
 
@@ -37,8 +38,8 @@ class PreparedCursor(psycopg.RawCursor[Any]):
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         super().__init__(connection)
-        if TIME_LOADER is not None:
-            self.adapters.register_loader("timestamptz", TIME_LOADER)
+        # A time that Python cannot hold must not make the rows beside it unreadable.
+        self.adapters.register_loader(TIME_OID, TextLoader)
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         """Run a statement; `params` maps its names to values."""
@@ -61,7 +62,7 @@ def numbered(text: str) -> tuple[bytes, tuple[str, ...]]:
 def fetch_all(
     connection: BaseDatabaseWrapper, text: str, parameters: Mapping[str, Any]
 ) -> Sequence[tuple[Any, ...]]:
-    """Run a statement and return its rows. Times have the time zone of the session."""
+    """Run a statement and return its rows, with times as text: see `time_reader`."""
     try:
         return run(connection, text, parameters)
     except Exception as error:
@@ -81,26 +82,19 @@ def run(
     wrap = connection.make_debug_cursor if logged else connection.make_cursor
     wrapped = wrap(cursor)
     wrapped.execute(text, parameters)
-    try:
-        rows: Sequence[tuple[Any, ...]] = wrapped.fetchall()
-    except Exception:  # noqa: BLE001 (logged there)
-        return readable_rows(cursor)
+    rows: Sequence[tuple[Any, ...]] = wrapped.fetchall()
     return rows
 
 
-def readable_rows(cursor: PreparedCursor) -> list[tuple[Any, ...]]:
-    """Return the rows that can be read, of a statement whose rows cannot all be.
+def time_reader(raw: "psycopg.Connection[Any]") -> Callable[[bytes], datetime]:
+    """Return what reads a time as the session writes it, in the session's time zone.
 
-    What it changed is committed: an error would take the others along.
+    It is psycopg's own. Django registers one on each connection that is written in Python.
+    Raises psycopg.DataError for a time that Python cannot hold.
     """
-    rows = []
-    for place in range(cursor.rowcount):
-        cursor.scroll(place, mode="absolute")
-        try:
-            rows.append(cursor.fetchone())
-        except Exception:
-            logger.exception("A row that a statement returned cannot be read")
-    return [row for row in rows if row is not None]
+    loader = psycopg.adapters.get_loader(TIME_OID, Format.TEXT)
+    assert loader is not None
+    return loader(TIME_OID, raw).load
 
 
 def cursor_of(raw: "psycopg.Connection[Any]") -> PreparedCursor:

@@ -7,6 +7,7 @@ jobqueue_job_ready, WAITS that of jobqueue_job_lanes; they mean the same rows.
 """
 
 READY = "job.status = 'pending' AND job.scheduled_for IS NULL"
+NOW = "extract(epoch FROM statement_timestamp())::float8"
 WAITS = "CASE job.status WHEN 'pending' THEN job.scheduled_for IS NULL END"
 
 # The window: the first ready jobs, of any kind, from where the claimer's hints tell it to begin.
@@ -136,7 +137,7 @@ level(priority, depth) AS (
     ) AS next
     WHERE level.depth < %(most_levels)s::int4
 )
-SELECT level.priority, last.id, false AS takeable, statement_timestamp()
+SELECT level.priority, last.id, false AS takeable, {NOW}
 FROM limits
 JOIN level ON level.priority < limits.priority
 CROSS JOIN LATERAL (
@@ -146,5 +147,5 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS last
 UNION ALL
-SELECT best.priority, best.id, true, statement_timestamp() FROM best
+SELECT best.priority, best.id, true, {NOW} FROM best
 """

@@ -36,7 +36,7 @@ INSERT_ONE = f"""{INSERT_INTO}
 FROM (
     SELECT
         %(id)s::uuid AS id, %(type)s::text AS type, %(queue)s::text AS queue,
-        %(priority)s::int2 AS priority, %(payload)s::jsonb AS payload,
+        (%(priority)s)::int2 AS priority, %(payload)s::jsonb AS payload,
         %(subject_type)s::text AS subject_type, %(subject_id)s::text AS subject_id,
         %(reason)s::text AS reason, %(dedup_key)s::text AS dedup_key,
         %(scheduled_for)s::timestamptz AS scheduled_for, %(delay)s::float8 AS delay,

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ..models import Job
 
 
+TRACES = ("status", "claim_token", "attempts", "worker", "started_at")
+"""The columns that tell whether a settle was written before."""
+
+
 class ClaimTransitions(TransitionManager):
     """The transitions made on behalf of a claim, and the claim itself."""
 
@@ -60,11 +64,10 @@ class ClaimTransitions(TransitionManager):
         renewed = self._database().renew(asked)
         if len(renewed) == len(asked):
             return renewed
-        unrenewed = [claim.token for claim in asked if claim.token not in renewed]
-        still_held = self.on_write_alias().claimed_with(unrenewed)
-        return renewed | {
-            claim.token for job in still_held.only("claim_token") if (claim := job.claim)
-        }
+        unrenewed = {claim for claim in asked if claim.token not in renewed}
+        carrying = self.on_write_alias().claimed_with(claim.token for claim in unrenewed)
+        found = {job.claim for job in carrying.only("claim_token")}
+        return renewed | {claim.token for claim in unrenewed & found}
 
     def settle(self, decisions: Iterable[Decision]) -> dict[UUID, SettleOutcome]:
         """Write how attempts ended; answer each claim token with what was recorded.
@@ -129,7 +132,7 @@ class ClaimTransitions(TransitionManager):
         """
         job_ids = [decision.claim.job_id for decision in decisions]
         # Rows before attempts: a first write that commits in between is then seen by the second.
-        rows = self.on_write_alias().in_bulk(job_ids)
+        rows = self.on_write_alias().only(*TRACES).in_bulk(job_ids)
         attempts = tables_of(self.model).attempt._default_manager.using(self.write_alias)
         recorded = dict(attempts.filter(job__in=job_ids).values_list("claim_token", "outcome"))
         outcomes = {}

@@ -355,7 +355,9 @@ class Exchange(Loop):
         for token in jobs.values_list("claim_token", flat=True):
             try:
                 found += jobs.filter(claim_token=token)
-            except (DataError, ValueError):
+            except Exception as error:
+                if isinstance(error, DatabaseFailure) and not isinstance(error, DataError):
+                    raise
                 logger.exception("A job that was claimed cannot be read")
                 if token is not None:
                     self._unknown.pop(token, None)

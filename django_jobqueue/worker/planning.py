@@ -23,12 +23,14 @@ REFUSALS = ("startup parameter", "command-line options")
 def plan_once(connection: BaseDatabaseWrapper) -> None:
     """Let a PostgreSQL wrapper open sessions whose statements are planned once.
 
-    A site that sets `prepare_threshold` among its `OPTIONS` keeps it, and its own plans.
+    A site that sets `prepare_threshold` among its `OPTIONS` keeps it, and its own plans. So does
+    one that names a libpq service: options given here would replace those of the service.
     """
     from ..database.prepared import stop_preparing, unprepared_aliases
 
     connect = connection.get_new_connection
-    chosen = "prepare_threshold" in connection.settings_dict["OPTIONS"]
+    options = connection.settings_dict["OPTIONS"]
+    chosen = "prepare_threshold" in options or "service" in options or "PGSERVICE" in os.environ
 
     def get_new_connection(parameters: dict[str, Any]) -> Any:
         from psycopg import OperationalError

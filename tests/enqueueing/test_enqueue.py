@@ -169,6 +169,11 @@ def test_the_longest_texts_fit(text):
     assert row(job)["type"] == text
 
 
+@pytest.mark.parametrize("priority", [-(2**15), 2**15 - 1])
+def test_the_most_and_the_least_urgent_priority_fit(priority):
+    assert row(Job.objects.enqueue("test.echo", priority=priority))["priority"] == priority
+
+
 def test_a_type_that_nobody_knows_may_be_enqueued():
     assert registry.get("another.deployment") is None
 

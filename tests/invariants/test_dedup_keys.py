@@ -146,6 +146,20 @@ def test_a_snapshot_that_hides_the_owner_leaves_the_transaction_usable(level, ho
 
 
 @on_postgresql
+@pytest.mark.parametrize("keyed", [1, 2])
+def test_jobs_with_and_without_a_key_are_enqueued_together_in_a_snapshot(keyed):
+    requests = [JobRequest("test.echo")] * 2
+    requests += [JobRequest("test.echo", dedup_key=f"key-{number}") for number in range(keyed)]
+
+    with transaction.atomic():
+        begin_repeatable_read()
+        made = Job.objects.enqueue_many(requests)
+
+    assert set(Job.objects.values_list("pk", flat=True)) == {job.pk for job in made}
+    assert len(made) == 2 + keyed
+
+
+@on_postgresql
 def test_a_wait_that_is_cut_short_in_a_snapshot_is_no_conflict():
     options = {"isolation_level": LEVELS["repeatable read"], "options": "-c lock_timeout=50"}
     with alias("snapshot", OPTIONS=options):

@@ -135,3 +135,9 @@ def test_a_renewal_of_all_claims_is_one_statement(django_assert_num_queries):
 
     with django_assert_num_queries(1):
         assert len(Job.objects.renew(claims)) == 5
+
+
+def test_a_token_is_not_held_for_another_job(jobs):
+    first, second = JobFactory.create_batch(2, running=True)
+
+    assert jobs.renew([Claim(first.pk, second.claim_token)]) == set()

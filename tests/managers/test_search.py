@@ -345,6 +345,15 @@ def test_only_the_queues_asked_for_are_served_also_behind_a_window(jobs):
     assert claimed(2, jobs=jobs, **asked) == []
 
 
+@on_postgresql
+def test_a_queue_named_twice_is_one_lane():
+    ready(*range(1, 101), queue="mail")
+
+    found = along_the_lanes(100, queues=["mail", "mail"])
+
+    assert ages(found) == list(range(1, 101))
+
+
 def test_asking_for_more_queues_finds_what_lies_before(jobs):
     ready(*range(1, 101), queue="other")
     ready(501, queue="mail")

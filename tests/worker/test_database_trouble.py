@@ -15,7 +15,7 @@ from django_jobqueue.worker.control import run_until_stopped
 from django_jobqueue.worker.pool import PoolEvent
 from tests import databases
 from tests.marks import on_postgresql
-from tests.processes import eventually
+from tests.processes import counted, eventually
 from tests.worker.conftest import wait_for
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
@@ -122,7 +122,7 @@ def test_a_settle_that_was_cut_after_its_commit_counts_as_written(pools, fragile
     wait_for(pool, PoolEvent.DRAINED)
 
     assert len(cuts) == 2
-    assert pool.outcomes == {SettleOutcome.SUCCEEDED: 1, SettleOutcome.FAILED: 1}
+    counted(pool, {SettleOutcome.SUCCEEDED: 1, SettleOutcome.FAILED: 1})
     assert statuses() == {"test.echo": JobStatus.SUCCEEDED, "fail": JobStatus.FAILED}
     assert JobAttempt.objects.count() == 1
     assert "claim-lost" not in caplog.text
@@ -142,7 +142,7 @@ def test_a_settle_that_was_cut_before_it_was_sent_is_sent_again(pools, fragile, 
     pool.start()
     wait_for(pool, PoolEvent.DRAINED)
 
-    assert pool.outcomes == {SettleOutcome.SUCCEEDED: 1}
+    counted(pool, {SettleOutcome.SUCCEEDED: 1})
     assert len(notebook.ids()) == 1
 
 
@@ -227,7 +227,7 @@ def test_a_slot_whose_decision_is_lost_to_another_worker_says_so(pools, meeting,
     guest.let_go("too late")
 
     eventually(lambda: pool.outcomes, "the settle had no answer")
-    assert pool.outcomes == {SettleOutcome.CLAIM_LOST: 1}
+    counted(pool, {SettleOutcome.CLAIM_LOST: 1})
     job.refresh_from_db()
     assert (job.status, job.result, job.claim) == (JobStatus.RUNNING, None, other.claim)
     assert f"Job {job.pk} (test.meet) attempt 1: claim-lost" in caplog.text
@@ -308,7 +308,7 @@ def test_what_the_database_refuses_fails_that_job_and_no_other(pools, meeting, s
     for job in others:
         job.refresh_from_db()
         assert (job.status, job.result) == (JobStatus.SUCCEEDED, str(job.pk))
-    assert pool.outcomes == {SettleOutcome.SUCCEEDED: 3, SettleOutcome.FAILED: 1}
+    counted(pool, {SettleOutcome.SUCCEEDED: 3, SettleOutcome.FAILED: 1})
 
 
 @on_postgresql
@@ -346,7 +346,7 @@ def test_a_row_locked_by_somebody_stalls_nobody_and_is_written_afterwards(pools,
     eventually(lambda: terminal(pk=locked.pk), "the settle was forgotten")
     locked.refresh_from_db()
     assert (locked.status, locked.result) == (JobStatus.SUCCEEDED, "written later")
-    assert pool.outcomes == {SettleOutcome.SUCCEEDED: 3}
+    counted(pool, {SettleOutcome.SUCCEEDED: 3})
 
 
 @on_postgresql
@@ -370,7 +370,7 @@ def test_a_worker_that_used_up_its_jobs_waits_for_a_settle_that_a_lock_delays(po
 
     locked.refresh_from_db()
     assert (locked.status, locked.result) == (JobStatus.SUCCEEDED, "written later")
-    assert pool.outcomes == {SettleOutcome.SUCCEEDED: 1}
+    counted(pool, {SettleOutcome.SUCCEEDED: 1})
 
 
 def in_another_thread(call):
@@ -416,7 +416,7 @@ def test_terminated_connections_cost_no_job_and_start_none_twice(pools, notebook
 
     assert set(Job.objects.values_list("status", "attempts")) == {(JobStatus.SUCCEEDED, 1)}
     assert sorted(notebook.ids()) == sorted(str(job.pk) for job in jobs)
-    assert pool.outcomes == {SettleOutcome.SUCCEEDED: number}
+    counted(pool, {SettleOutcome.SUCCEEDED: number})
     assert not JobAttempt.objects.exists()
 
 
@@ -481,7 +481,7 @@ def test_a_decision_is_given_up_after_ten_leases(pools, meeting, jobqueue, caplo
         guest.let_go()
         eventually(lambda: pool.outcomes, "the decision was not given up")
 
-        assert pool.outcomes == {SettleOutcome.WRITE_FAILED: 1}
+        counted(pool, {SettleOutcome.WRITE_FAILED: 1})
         assert pool._exchange.all_written
         assert pool.busy == 0
     job = Job.objects.enqueue("test.echo")

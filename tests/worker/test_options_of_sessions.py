@@ -1,9 +1,12 @@
 """The worker's connections keep what libpq takes from the environment."""
 
+from contextlib import closing
+
 import pytest
 from django.db import connections
 
 from django_jobqueue.worker.queue_connection import queue_connection
+from tests.aliases import alias
 from tests.marks import on_postgresql
 
 pytestmark = [on_postgresql, pytest.mark.django_db]
@@ -20,6 +23,21 @@ def test_options_of_the_environment_count(monkeypatch):
             assert cursor.fetchone() == ("force_generic_plan",)
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("named_by", ["OPTIONS", "environment"])
+def test_options_of_a_service_count(monkeypatch, tmp_path, named_by):
+    services = tmp_path / "services.conf"
+    services.write_text("[queue]\noptions=-c search_path=tenant,public\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+    options = {"service": "queue"} if named_by == "OPTIONS" else {}
+    if named_by == "environment":
+        monkeypatch.setenv("PGSERVICE", "queue")
+
+    with alias("serviced", OPTIONS=options) as name, closing(queue_connection(name)) as connection:
+        connection.connect()
+        assert connection.connection.execute("SHOW search_path").fetchone() == ("tenant,public",)
+        assert connection.connection.prepare_threshold is None
 
 
 def test_a_proxy_that_takes_no_options_is_served_without_them(monkeypatch):

@@ -13,7 +13,7 @@ from django_jobqueue.models import Job
 from django_jobqueue.states import JobStatus, SettleOutcome
 from django_jobqueue.worker.pool import PoolEvent
 from tests.marks import on_postgresql
-from tests.processes import eventually
+from tests.processes import counted, eventually
 from tests.testapp.meeting import meet
 from tests.worker.conftest import wait_for
 
@@ -67,7 +67,7 @@ class TestTheAttempt:
         attempt = job.attempt_history.get()
         assert attempt.exception_class == "django_jobqueue.exceptions.JobTimeoutError"
         assert job.rate_limit_hits == 0
-        assert pool.outcomes == {SettleOutcome.FAILED: 1}
+        counted(pool, {SettleOutcome.FAILED: 1})
 
     @pytest.mark.parametrize("kind", ENDS)
     def test_is_repeated_while_attempts_are_left(self, pools, handler, gate, kind):
@@ -149,7 +149,7 @@ class TestTheSlots:
         pool = pools(3)
         pool.start()
         eventually(ended(*jobs), "the timeouts were not settled")
-        assert pool.outcomes == {SettleOutcome.FAILED: 50}
+        counted(pool, {SettleOutcome.FAILED: 50})
         if kind == "sync":
             assert pool.abandoned == 50
 
