@@ -40,6 +40,7 @@ class ClaimOptions(TypedDict, total=False):
     hints: Hints | Mapping[int, UUID] | None
     queues: Sequence[str] | None
     max_attempts: Mapping[str, int] | None
+    ids: Sequence[UUID] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class ClaimRequest:
     hints: Hints | Mapping[int, UUID] | None = None
     queues: Sequence[str] | None = None
     max_attempts: Mapping[str, int] | None = None
+    ids: Sequence[UUID] | None = None
 
     def __bool__(self) -> bool:
         """Whether anything could be claimed at all."""
@@ -112,8 +114,11 @@ class QueueDatabase(Protocol):
         At the most urgent level where there is one, and at each of `levels`.
         """
 
-    def promote(self, limit: int) -> list[Position]:
-        """Make up to `limit` scheduled jobs ready whose time has come; return where they lie."""
+    def promote(self, limit: int, ids: Sequence[UUID] | None = None) -> list[Position]:
+        """Make up to `limit` scheduled jobs ready whose time has come; return where they lie.
+
+        `ids`: only these; None for all.
+        """
 
     def reap(self, jobs: "JobQuerySet", request: ReapRequest) -> "list[Reaped]":
         """End the dead claims among the jobs, the longest expired first.

@@ -67,6 +67,9 @@ class Claiming(Session):
         """Settle, claim, or both; one statement, and more only where a claim saw too little."""
         if not request:
             return self._settle(decisions) if decisions else set(), []
+        if request.ids is not None:
+            chosen = self._statement(decisions, request, search.CHOSEN, Hints())
+            return chosen.settled, chosen.jobs
         hints = request.hints if isinstance(request.hints, Hints) else Hints(request.hints)
         ticket = hints.ask_for(request.leases, request.queues)
         found = self._statement(decisions, request, search.NEAR, hints)

@@ -73,6 +73,7 @@ def columns_of_request(request: ClaimRequest, spans: Sequence[Span]) -> Paramete
         "permits": array(request.tokens),
         "workers": array(map(request.worker_for, request.tokens)),
         "queues": array_of_queues(request.queues),
+        "chosen": None if request.ids is None else array(request.ids),
         "from_priority": array(span.priority for span in spans),
         "from_id": array(span.id for span in spans),
         "until_priority": array(span.until for span in spans),

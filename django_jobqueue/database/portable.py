@@ -114,15 +114,16 @@ class Portable:
         """Return nothing: a claim here searches everything, whatever the hints."""
         return Sight()
 
-    def promote(self, limit: int) -> list[Position]:
+    def promote(self, limit: int, ids: Sequence[UUID] | None = None) -> list[Position]:
         """Make due jobs ready."""
 
         def run() -> list[Position]:
             now = database_now(self.connection)
-            due = self._locked(self._jobs().due(now).order_by("scheduled_for")[:limit])
+            asked = self._jobs() if ids is None else self._jobs().filter(pk__in=ids)
+            due = self._locked(asked.due(now).order_by("scheduled_for")[:limit])
             places = [Position(job.priority, job.pk) for job in due.only("priority")]
-            ids = [place.id for place in places]
-            promoted = self._jobs().due(now).filter(pk__in=ids).update(scheduled_for=None)
+            found = [place.id for place in places]
+            promoted = self._jobs().due(now).filter(pk__in=found).update(scheduled_for=None)
             return places[:promoted]
 
         return self._transaction(run)
@@ -276,6 +277,8 @@ class Portable:
         ready = self._jobs().ready().filter(type__in=request.leases)
         if request.queues is not None:
             ready = ready.filter(queue__in=request.queues)
+        if request.ids is not None:
+            ready = ready.filter(pk__in=request.ids)
         pick = self._locked(ready.not_paused().order_by("priority", "id")[: len(request.tokens)])
         taken = zip(pick, request.tokens, strict=False)
         return [job for job, token in taken if self._take(job, token, request, now)]

@@ -20,6 +20,7 @@ from ..exceptions import EnqueueConflict, WorkerDied
 from ..hints import Position
 from ..states import LAST_ERROR_LENGTH, Claim, ErrorReport, JobStatus, Reaped, StuckSignal
 from . import statements
+from .arrays import array
 from .base import DEATH_CLASS, DEATH_MESSAGE, UNKNOWN_WORKER, ReapRequest
 from .claiming import Claiming
 from .columns import columns_of_claims, columns_of_new, values_of_new
@@ -60,9 +61,11 @@ class PostgreSQL(Claiming):
         """Hand the jobs back, with an attempt row each; one statement."""
         return {token for (token,) in self.rows(statements.RELEASE, columns_of_claims(claims))}
 
-    def promote(self, limit: int) -> list[Position]:
+    def promote(self, limit: int, ids: Sequence[UUID] | None = None) -> list[Position]:
         """Make due jobs ready; one statement."""
-        rows = self.fetch(full_text(self.tables, statements.PROMOTE), {"limit": limit})
+        of_jobs = "" if ids is None else "AND id = ANY (%(chosen)s::uuid[])"
+        text = full_text(self.tables, statements.PROMOTE, of_jobs=of_jobs)
+        rows = self.fetch(text, {"limit": limit, "chosen": array(ids or ())})
         return [Position(*row) for row in rows]
 
     def reap(self, jobs: "JobQuerySet", request: ReapRequest) -> list[Reaped]:

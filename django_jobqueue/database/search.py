@@ -32,6 +32,14 @@ near AS MATERIALIZED (
     LIMIT {{reach}}
 )"""
 
+# Jobs that somebody named, wherever they lie.
+CHOSEN = f"""
+near AS MATERIALIZED (
+    SELECT job.ctid AS spot, job.id, job.priority, job.type, job.queue
+    FROM {{job}} AS job
+    WHERE job.id = ANY (%(chosen)s::uuid[]) AND {WAITS}
+)"""
+
 # A lane is a type and a queue of ready jobs. Those asked for are visited one by one, so jobs of
 # other types and queues cost nothing, wherever they lie.
 ASKED = """

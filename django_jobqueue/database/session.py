@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from django.db import connections, transaction
 
 from .base import Tables
+from .clock import timed
 from .errors import retry_conflicts
 from .prepared import fetch_all
 
@@ -31,15 +32,16 @@ class Session:
 
     def fetch(self, text: str, parameters: Parameters) -> Sequence[Row]:
         """Run one of the statements that are sent all the time: it may be prepared."""
-        return self.retry(lambda: fetch_all(self.connection, text, parameters))
+        statement = timed(text, parameters)
+        return self.retry(lambda: fetch_all(self.connection, *statement))
 
     def rows(self, sql: str, parameters: Parameters, pick: str = "") -> list[Row]:
         """Run a statement by an ordinary cursor of the site's connection."""
-        text = full_text(self.tables, sql, pick=pick)
+        statement = timed(full_text(self.tables, sql, pick=pick), parameters)
 
         def run() -> list[Row]:
             with self.connection.cursor() as cursor:
-                cursor.execute(text, parameters)
+                cursor.execute(*statement)
                 return list(cursor.fetchall())
 
         return self.retry(run)

@@ -256,7 +256,7 @@ SELECT claim_token FROM released
 PROMOTE = """
 WITH due AS MATERIALIZED (
     SELECT id FROM {job}
-    WHERE status = 'pending' AND scheduled_for <= statement_timestamp()
+    WHERE status = 'pending' AND scheduled_for <= statement_timestamp() {of_jobs}
     ORDER BY scheduled_for
     LIMIT %(limit)s
     FOR NO KEY UPDATE SKIP LOCKED

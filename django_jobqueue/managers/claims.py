@@ -35,7 +35,8 @@ class ClaimTransitions(TransitionManager):
         `leases`: the types wanted and how long a claim of each holds. Options: `executor`
         ("server") and `node_id`; `workers`, who each token is for; `queues`, None for all;
         `max_attempts`, what is written on rows of a type; `hints`, a `Hints` that a claimer keeps
-        from claim to claim, which makes the search cheap and hides no job for good.
+        from claim to claim, which makes the search cheap and hides no job for good; `ids`, only
+        these jobs.
 
         Jobs come by priority, lower first, then by age; scheduled and paused ones do not. The
         attempt is charged here. No tokens, types or queues: an empty list, without a query.

@@ -30,12 +30,19 @@ SENSIBLE_LEASES = (0.0, LONGEST_LEASE_SECONDS)
 class UpkeepTransitions(TransitionManager):
     """The transitions that keep the table in order."""
 
-    def promote(self, limit: int = PROMOTE_BATCH, *, hints: Hints | None = None) -> int:
+    def promote(
+        self,
+        limit: int = PROMOTE_BATCH,
+        *,
+        hints: Hints | None = None,
+        jobs: "Job | UUID | Iterable[Job | UUID] | None" = None,
+    ) -> int:
         """Make up to `limit` scheduled jobs ready whose time has come; return how many.
 
-        `hints` of a claimer are lowered to them, so that it finds them at once.
+        `hints` of a claimer are lowered to them, so that it finds them at once. `jobs`: only
+        these.
         """
-        places = self._database().promote(limit)
+        places = self._database().promote(limit, None if jobs is None else ids_of(jobs))
         if hints is not None:
             hints.lower(places)
         return len(places)

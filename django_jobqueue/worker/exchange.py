@@ -30,7 +30,6 @@ from ..wakeups import WakeUp, announce
 from .eligibility import Eligibility
 from .loops import Loop
 from .queue_connection import forget_connection
-from .reports import failure
 from .requests import (
     FIRST_RESEND_SECONDS,
     NOTHING,
@@ -43,6 +42,7 @@ from .requests import (
     Swapped,
 )
 from .running import Running, RunningJobs
+from .settling import Outcomes, settle_alone
 
 if TYPE_CHECKING:
     from ..database import ClaimOptions
@@ -245,23 +245,10 @@ class Exchange(Loop):
             outcomes |= self._settle_alone(kept)
         return outcomes, self._manager.claim(tokens, terms.leases, **options)
 
-    def _settle_alone(self, kept: Kept) -> dict[UUID, SettleOutcome]:
+    def _settle_alone(self, kept: Kept) -> Outcomes:
         """Settle one decision; as a failure with the reason if the database refuses its content."""
-        try:
-            return self._manager.settle([kept.decision])
-        except Exception as error:
-            if not is_refusal(error):
-                raise
-            logger.exception("The database refused how job %s ended", kept.decision.claim.job_id)
-            decision = kept.decision
-            kept.decision = failure(decision.claim, decision.attempt, error)
-        try:
-            return self._manager.settle([kept.decision])
-        except Exception as error:
-            if not is_refusal(error):
-                raise
-            logger.exception("The row of job %s takes no write", kept.decision.claim.job_id)
-            return {kept.decision.claim.token: SettleOutcome.WRITE_FAILED}
+        kept.decision, outcomes = settle_alone(self._manager.settle, kept.decision)
+        return outcomes
 
     def _answer(self, settled: dict[UUID, Settled], given: dict[Request, Job]) -> None:
         started = {request: self._start(job) for request, job in given.items()}

@@ -5,9 +5,10 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import connections
 
@@ -22,7 +23,6 @@ from ..throttle import Throttle
 from ..tracing import process_span
 from .connections import clean_connections
 from .eligibility import ceiling_of, limits_of
-from .event_loop import EventLoops
 from .reports import failure, report_of
 from .running import Running
 
@@ -40,23 +40,40 @@ class ProviderClosed(Exception):
         self.wait = wait
 
 
+class Coroutines(Protocol):
+    """Where the coroutines of handlers are awaited."""
+
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any], running: Running) -> Any:
+        """Await the coroutine, and return its result or raise what it raises."""
+
+
+def ignore(running: Running, ending: Ending) -> None:
+    """Do nothing about an attempt that ended."""
+
+
 class Execution:
     """Runs the attempts of one process; called by every slot.
 
-    `on_start` is told of every attempt that begins, its deadline known.
+    `on_start` is told of every attempt that begins, its deadline known; `on_end` of how each
+    ended, before that is judged. A handler runs inside `surroundings`.
     """
 
     def __init__(
         self,
-        event_loops: EventLoops,
+        event_loops: Coroutines,
         throttle: Throttle,
         stopping: threading.Event,
         on_start: Callable[[Running], None],
+        *,
+        on_end: Callable[[Running, Ending], None] = ignore,
+        surroundings: Callable[[], AbstractContextManager[None]] = clean_connections,
     ) -> None:
         self._event_loops = event_loops
         self._throttle = throttle
         self._stopping = stopping
         self._on_start = on_start
+        self._on_end = on_end
+        self._surroundings = surroundings
 
     def run(self, running: Running) -> Decision | None:
         """Run a claimed job's handler and return the decision. Never raises.
@@ -73,6 +90,7 @@ class Execution:
             ending = Ending(error=error)
         if not running.end():
             return None
+        self._on_end(running, ending)
         if ending.error is None:
             self._throttle.clear(provider, running.ticket)
         return self._decide(running, ending, provider)
@@ -113,7 +131,7 @@ class Execution:
             )
         self._wait_for_provider(handler.provider)
         running.ticket = self._throttle.ticket()
-        with clean_connections():
+        with self._surroundings():
             running.own_connections(list(connections.all()))
             running.ceiling = ceiling_of(handler)
             if running.ceiling is not None:

@@ -17,7 +17,6 @@ from .. import wakeups
 from ..conf import settings
 from ..exceptions import SetupError
 from ..models import Job
-from ..signals import send_settled, settled_event
 from ..states import Decision, SettleOutcome, WorkerMode
 from ..throttle import Throttle
 from ..wakeups import Bell, WakeUp
@@ -40,7 +39,8 @@ from .renewer import Renewer
 from .requests import Seat, Settled
 from .running import Running
 from .scheduler import Scheduler
-from .slot import Slot, is_heard
+from .settling import conclude
+from .slot import Slot
 from .watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -219,20 +219,7 @@ class Pool:
 
     def conclude(self, settled: Settled) -> None:
         """End the attempt's span, and tell the receivers of `job_settled` if the job ended."""
-        decision, finished = settled.decision, settled.finished
-        if finished is None:
-            return
-        finished.end_span(settled.outcome, decision.attempt.error)
-        changes, job = decision.changes, finished.job
-        if settled.outcome is decision.outcome and is_heard(decision):
-            event = settled_event(
-                job,
-                changes.status,
-                attempts=decision.attempt.number,
-                last_error=changes.last_error or job.last_error,
-            )
-            with clean_connections():
-                send_settled(Job, event)
+        conclude(settled, clean_connections)
 
     def pause_seconds(self) -> float:
         """Return how long an idle slot waits: for the next poll, or a provider's gate to open."""

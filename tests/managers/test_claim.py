@@ -223,3 +223,33 @@ def test_a_row_locked_by_somebody_is_skipped_not_waited_for(jobs):
         assert claimed(2, jobs=jobs) == [second]
 
     assert claimed(jobs=jobs) == [first]
+
+
+def test_only_the_chosen_jobs_are_claimed_wherever_they_lie(jobs):
+    JobFactory.create_batch(100, priority=-1)
+    low, high = JobFactory(priority=9), JobFactory(priority=5)
+    JobFactory(priority=7)
+
+    assert claimed(5, jobs=jobs, ids=[low.pk, high.pk]) == [high, low]
+    assert claimed(5, jobs=jobs, ids=[low.pk]) == []
+    assert claimed(5, jobs=jobs, ids=[]) == []
+
+
+def test_a_chosen_job_that_may_not_run_is_not_claimed(jobs):
+    scheduled, ended, other = JobFactory(scheduled=True), JobFactory(failed=True), JobFactory()
+    foreign = JobFactory(type="test.foreign")
+    paused = JobFactory(queue="paused")
+    QueueControlFactory(name="paused")
+    chosen = [job.pk for job in (scheduled, ended, foreign, paused)]
+
+    assert claimed(5, jobs=jobs, ids=chosen) == []
+    assert claimed(5, jobs=jobs, ids=[other.pk], queues=["mail"]) == []
+
+
+@on_postgresql
+@committed
+def test_a_chosen_job_that_is_locked_is_not_waited_for(jobs):
+    job = JobFactory()
+
+    with locked(job):
+        assert claimed(jobs=jobs, ids=[job.pk]) == []

@@ -86,3 +86,14 @@ def test_without_a_scheduled_job_there_is_no_next_due_time():
     JobFactory(cancelled=True)
 
     assert Job.objects.seconds_until_due() is None
+
+
+def test_only_the_chosen_jobs_are_promoted(jobs):
+    first, second, third = JobFactory.create_batch(3, due=True)
+    late = JobFactory(scheduled=True)
+
+    assert jobs.promote(jobs=[third, late.pk]) == 1
+    assert list(Job.objects.ready()) == [third]
+    assert jobs.promote(jobs=first) == 1
+    assert jobs.promote(jobs=[]) == 0
+    assert set(Job.objects.scheduled()) == {second, late}

@@ -1,0 +1,65 @@
+from types import SimpleNamespace
+
+import pytest
+from django.db import connection, transaction
+from django.db.transaction import TransactionManagementError
+
+from django_jobqueue import wakeups
+from django_jobqueue.models import Job
+from django_jobqueue.testing.surroundings import contained, is_broken, kept_usable
+
+
+@pytest.mark.django_db
+def test_a_connection_that_was_closed_in_a_transaction_is_named():
+    try:
+        with pytest.raises(TransactionManagementError, match="'default' was closed inside"):
+            leave_closed()
+    finally:
+        connection.closed_in_transaction = False
+
+
+def leave_closed():
+    """Note what closing notes, without losing the connection of the test."""
+    with kept_usable(connection):
+        connection.closed_in_transaction = True
+
+
+@pytest.mark.django_db
+def test_a_robust_callback_that_fails_harms_nobody(caplog):
+    ran = []
+    with contained():
+        transaction.on_commit(lambda: 1 // 0, robust=True)
+        transaction.on_commit(lambda: transaction.on_commit(lambda: ran.append("later")))
+
+    assert ran == ["later"]
+    assert "A robust callback of on_commit failed" in caplog.text
+
+
+@pytest.mark.django_db
+def test_callbacks_registered_before_the_block_are_left_alone():
+    ran = []
+    transaction.on_commit(lambda: ran.append("before"))
+
+    with contained():
+        transaction.on_commit(lambda: ran.append("inside"))
+
+    assert ran == ["inside"]
+    assert len(connection.run_on_commit) == 1
+
+
+@pytest.mark.django_db
+def test_wake_ups_are_dropped_as_no_worker_can_see_the_jobs():
+    heard = []
+    wakeups.subscribe(heard.append)
+    try:
+        with contained(), transaction.atomic():
+            Job.objects.enqueue("site.chain", {"left": 0})
+    finally:
+        wakeups.unsubscribe(heard.append)
+
+    assert heard == []
+    assert connection.run_on_commit == []
+
+
+def test_a_driver_that_cannot_say_how_it_is_counts_as_well():
+    assert not is_broken(SimpleNamespace(connection=None, needs_rollback=False))
