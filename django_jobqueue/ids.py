@@ -26,6 +26,12 @@ def uuid7() -> UUID:
     return value
 
 
+def last_id_until(seconds: float) -> UUID:
+    """Return the highest id that can be made until a moment, in seconds since 1970."""
+    tail_bits = 80
+    return UUID(int=(int(seconds * 1000) << tail_bits) | ((1 << tail_bits) - 1))
+
+
 def ids_of(jobs: "Job | UUID | Iterable[Job | UUID]") -> list[UUID]:
     """Return the ids of one job or several, each once, in the order given."""
     if isinstance(jobs, UUID | models.Model):

@@ -17,6 +17,7 @@ from .states import (
     DEFAULT_QUEUE,
     LAST_ERROR_LENGTH,
     TERMINAL_STATUSES,
+    UNSUCCESSFUL_STATUSES,
     CatchUp,
     Claim,
     Executor,
@@ -135,6 +136,12 @@ class Job(models.Model):
                 name="jobqueue_job_subject",
                 fields=["subject_type", "subject_id"],
                 condition=Q(subject_id__isnull=False),
+            ),
+            # For people who look for these; jobs that succeed never touch it.
+            models.Index(
+                name="jobqueue_job_unsuccessful",
+                fields=["status", "id"],
+                condition=Q(status__in=UNSUCCESSFUL_STATUSES),
             ),
         ]
 

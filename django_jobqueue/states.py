@@ -24,6 +24,7 @@ class JobStatus(TextChoices):
 
 ACTIVE_STATUSES = (JobStatus.PENDING, JobStatus.RUNNING)
 TERMINAL_STATUSES = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED)
+UNSUCCESSFUL_STATUSES = (JobStatus.FAILED, JobStatus.CANCELLED)
 
 
 class Executor(TextChoices):

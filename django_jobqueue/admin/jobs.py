@@ -5,10 +5,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 
 from ..models import Job, JobAttempt
-from .readonly import ReadOnlyAdmin
+from .access import may_view_payloads
+from .job_list import JobList
 
 SEEN_BY_VIEWERS = (
     "id",
@@ -36,15 +36,6 @@ SEEN_BY_VIEWERS = (
 )
 CARRIED = ("payload", "result", "last_error")
 
-SEARCHABLE = frozenset({"status", "queue", "type", "subject_type", "subject_id"})
-"""What a URL may ask about. Any other look-up could find out what a payload holds."""
-
-
-def may_view_payloads(request: HttpRequest) -> bool:
-    """Whether the user may see payloads, results, tracebacks and the text of errors."""
-    app_label = Job._meta.app_label
-    return request.user.has_perm(f"{app_label}.view_job_payload")
-
 
 class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]
     """The attempts of a job that did not succeed."""
@@ -70,21 +61,10 @@ class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(Job)
-class JobAdmin(ReadOnlyAdmin):
+class JobAdmin(JobList):
     """The list of jobs, and one job with its attempts."""
 
-    list_display = ("type", "status", "queue", "attempts", "error_class", "created_at", "id")
-    list_display_links = ("type", "id")
-    list_filter = ("status",)
-    search_fields = ("=id", "=subject_id")
-    search_help_text = _("The whole id of a job, or of its subject.")
-    ordering = ("-id",)
     inlines = (AttemptInline,)
-
-    @admin.display(description=_("last error"))
-    def error_class(self, job: Job) -> str:
-        """The class of the last error, without its text."""
-        return job.last_error.partition(":")[0]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Show what the job carries to those who may view payloads."""
@@ -93,7 +73,3 @@ class JobAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
         """Leave the big columns out of the list."""
         return super().get_queryset(request).defer("payload", "result")
-
-    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow the plain filters, and nothing that asks what a job carries."""
-        return lookup.removesuffix("__exact") in SEARCHABLE

@@ -1,8 +1,8 @@
-"""The small tables in the admin."""
+"""What is paused, in the admin."""
 
 from django.contrib import admin
 
-from ..models import QueueControl, WorkerProcess
+from ..models import QueueControl
 from .readonly import ReadOnlyAdmin
 
 
@@ -11,10 +11,3 @@ class QueueControlAdmin(ReadOnlyAdmin):
     """What is paused."""
 
     list_display = ("kind", "name", "reason", "paused_at")
-
-
-@admin.register(WorkerProcess)
-class WorkerProcessAdmin(ReadOnlyAdmin):
-    """Worker processes as they last reported themselves."""
-
-    list_display = ("host", "pid", "version", "mode", "slots", "busy", "started_at", "seen_at")

@@ -19,6 +19,12 @@ CONFLICT_MYSQL_CODES = frozenset({1205, 1213})
 
 CONFLICT_SQLITE_NAMES = frozenset({"SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT", "SQLITE_LOCKED"})
 
+CANCELLED_SQLSTATES = frozenset({"57014"})
+"""PostgreSQL: query_canceled, by statement_timeout or by an administrator."""
+
+CANCELLED_MYSQL_CODES = frozenset({1317, 1969, 3024})
+"""MySQL: ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT; MariaDB: ER_STATEMENT_TIMEOUT."""
+
 CONFLICT_RETRIES = 6
 FIRST_CONFLICT_SECONDS = 0.004
 
@@ -35,6 +41,15 @@ def is_conflict(error: DatabaseError) -> bool:
         return True
     args: tuple[object, ...] = getattr(cause, "args", ())
     return bool(args) and args[0] in CONFLICT_MYSQL_CODES
+
+
+def is_cancelled(error: DatabaseError) -> bool:
+    """Whether the database ended the statement early, as a rule for the time it took."""
+    cause = error.__cause__
+    if getattr(cause, "sqlstate", None) in CANCELLED_SQLSTATES:
+        return True
+    args: tuple[object, ...] = getattr(cause, "args", ())
+    return bool(args) and args[0] in CANCELLED_MYSQL_CODES
 
 
 def is_refusal(error: Exception) -> bool:

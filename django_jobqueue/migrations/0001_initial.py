@@ -228,6 +228,11 @@ class Migration(migrations.Migration):
                         fields=["subject_type", "subject_id"],
                         name="jobqueue_job_subject",
                     ),
+                    models.Index(
+                        condition=models.Q(("status__in", ("failed", "cancelled"))),
+                        fields=["status", "id"],
+                        name="jobqueue_job_unsuccessful",
+                    ),
                 ],
                 "constraints": [
                     models.CheckConstraint(
