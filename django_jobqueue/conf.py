@@ -13,12 +13,15 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
+from . import masking
 from .exceptions import InvalidSettings, shown
+from .logs import get_logger
 from .states import WorkerMode
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 SETTINGS_NAME = "JOBQUEUE"
 
@@ -83,14 +86,18 @@ def worker_mode(value: Any) -> Any:
     raise Unusable('"all", "system" or "off", or a callable that returns one of them')
 
 
-def names(value: Any) -> tuple[str, ...]:
-    """Accept a list of strings or one string with commas."""
-    if isinstance(value, str):
-        value = value.split(",")
-    if isinstance(value, list | tuple | set | frozenset):
-        if all(isinstance(name, str) for name in value):
-            return tuple(name.strip() for name in value if name.strip())
-    raise Unusable("a list of job types, or one string with commas")
+def names(what: str) -> Parser:
+    """Return a parser of several `what`: a list of strings, or one string with commas."""
+
+    def parse(value: Any) -> tuple[str, ...]:
+        if isinstance(value, str):
+            value = value.split(",")
+        if isinstance(value, list | tuple | set | frozenset):
+            if all(isinstance(name, str) for name in value):
+                return tuple(name.strip() for name in value if name.strip())
+        raise Unusable(f"a list of {what}, or one string with commas")
+
+    return parse
 
 
 def text(value: Any) -> str | None:
@@ -114,7 +121,7 @@ SETTINGS: Mapping[str, Setting] = {
     "POLL_INTERVAL": Setting(5, duration(least=0.001)),
     "JOB_TIMEOUT": Setting(600, duration()),
     "LEASE_CAP": Setting(90, duration(least=0.001, optional=True)),
-    "SYSTEM_MODE_EXTRA_TYPES": Setting([], names),
+    "SYSTEM_MODE_EXTRA_TYPES": Setting([], names("job types")),
     "MAX_ATTEMPTS": Setting(3, whole_number(1, 32_767)),
     "RETRY_BASE": Setting(2, duration()),
     "RETRY_MAX": Setting(60, duration()),
@@ -133,6 +140,7 @@ SETTINGS: Mapping[str, Setting] = {
     "TEMP_PREFIX": Setting(None, text),
     "NODES_ENABLED": Setting(False, boolean),
     "MAX_ABANDONED": Setting(100, whole_number(0)),
+    "MASKED_KEYS": Setting([], names("keys")),
 }
 
 DEFAULTS: Mapping[str, Any] = {key: setting.default for key, setting in SETTINGS.items()}
@@ -206,11 +214,12 @@ def problems() -> Iterator[Problem]:
 _warned: set[str] = set()
 
 
-def warn_once(logger: logging.Logger, message: str) -> None:
+def warn_once(logger: logging.Logger, event: str, *details: object) -> None:
     """Log a warning the first time it is given; a claim reads its settings many times a second."""
+    message = event % details
     if message not in _warned:
         _warned.add(message)
-        logger.warning(message)
+        logger.warning(event, *details)
 
 
 def parse_worker_mode(value: Any) -> WorkerMode:
@@ -224,7 +233,9 @@ def parse_worker_mode(value: Any) -> WorkerMode:
     except Exception as error:  # noqa: BLE001 (the site's code)
         name = getattr(value, "__qualname__", shown(value))
         reason = f"{type(error).__name__}: {error}"
-        warn_once(logger, f"The WORKER_MODE callable {name} failed; workers run as all. {reason}")
+        warn_once(
+            logger, "The WORKER_MODE callable %s failed; workers run as all. %s", name, reason
+        )
         return WorkerMode.ALL
     if named is None:
         return WorkerMode(DEFAULTS["WORKER_MODE"])
@@ -233,7 +244,8 @@ def parse_worker_mode(value: Any) -> WorkerMode:
         return MODES[word]
     warn_once(
         logger,
-        f"WORKER_MODE is {named!r}; expected all, system or off. Workers run as all.",
+        "WORKER_MODE is %s; expected all, system or off. Workers run as all.",
+        shown(named),
     )
     return WorkerMode.ALL
 
@@ -273,3 +285,15 @@ def reload_settings(*, setting: str, **_: Any) -> None:
 
 
 setting_changed.connect(reload_settings)
+
+
+def masked_keys() -> tuple[str, ...]:
+    """Return `MASKED_KEYS`; none when it cannot be used, as masking runs where errors are told."""
+    try:
+        keys: tuple[str, ...] = settings.MASKED_KEYS
+    except ImproperlyConfigured:
+        return ()
+    return keys
+
+
+masking.extend_with(masked_keys)

@@ -1,16 +1,17 @@
 """Finds the site's `jobs` modules, whose import registers the handlers in them."""
 
 import importlib
-import logging
 import traceback
 from dataclasses import dataclass
 
 from django.apps import apps
 from django.utils.module_loading import module_has_submodule
 
+from .logs import get_logger
+
 MODULE = "jobs"
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,18 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 
-from . import wakeups
+from . import metrics, wakeups
 from .conf import settings, times_are_aware
 from .exceptions import EnqueueConflict, InvalidJob, InvalidPayload, shown
 from .ids import uuid7
@@ -92,6 +94,7 @@ def enqueue(manager: "JobManager", request: JobRequest) -> "Job":
     job = insert(manager, [new])[0]
     if job is new.job:
         announce(manager, [job])
+        count(manager, [job])
     return job
 
 
@@ -110,13 +113,23 @@ def enqueue_many(manager: "JobManager", requests: Iterable[JobRequest]) -> "list
         return []
     with transaction.atomic(using=manager.write_alias):
         jobs = insert(manager, new_jobs)
-    announce(manager, [new.job for new, job in zip(new_jobs, jobs, strict=True) if job is new.job])
+    inserted = [new.job for new, job in zip(new_jobs, jobs, strict=True) if job is new.job]
+    announce(manager, inserted)
+    count(manager, inserted)
     return jobs
 
 
 def announce(manager: "TransitionManager", jobs: "Iterable[Job]") -> None:
     """Wake workers for jobs that came to wait, once they are committed. Never raises."""
     wakeups.announce(manager.write_alias, (wake_up_for(job) for job in jobs))
+
+
+def count(manager: "JobManager", jobs: "Iterable[Job]") -> None:
+    """Count new jobs once they are committed, if anybody measures."""
+    connection = connections[manager.write_alias]
+    if metrics.is_on() and (connection.in_atomic_block or connection.get_autocommit()):
+        counts = Counter((job.type, job.queue) for job in jobs)
+        transaction.on_commit(partial(metrics.sent, counts), manager.write_alias, robust=True)
 
 
 def announce_any(manager: "TransitionManager") -> None:

@@ -197,7 +197,7 @@ SHAPES = re.compile(
 
 
 SUSPICIOUS = re.compile(
-    r"[=:]|eyJ|A[KS]IA|[rs]k_|gh[pousr]_|github_pat_|glpat-|xox|sk-|(?i:bearer |basic )"
+    r"[=:]|eyJ|A[KS]IA|[rs]k_|gh[pousr]_|github_pat_|glpat-|xox|sk-|-----BEGIN |(?i:bearer |basic )"
 )
 """Every secret that is found shows one of these; most log lines do not."""
 

@@ -1,12 +1,11 @@
 """Which types are offered to nodes. Worker mode `system` runs everything else."""
 
-import logging
-
 from . import registry
 from .conf import settings
 from .handlers.base import JobHandler
+from .logs import get_logger
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def offered_types() -> frozenset[str]:

@@ -4,7 +4,6 @@ Receivers get `sender=Job` and `event`, a frozen `JobSettled`. They run after th
 its transaction; what they raise is logged and changes nothing.
 """
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,12 +11,14 @@ from uuid import UUID
 
 from django.dispatch import Signal
 
+from .job_context import log_fields
+from .logs import get_logger
 from .states import JobStatus, Reaped
 
 if TYPE_CHECKING:
     from .models import Job
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 job_settled = Signal()
 
@@ -83,4 +84,9 @@ def send_settled(sender: "type[Job]", event: JobSettled) -> None:
     """Send `job_settled`; a receiver that raises is logged and harms nobody."""
     for receiver, answer in job_settled.send_robust(sender, event=event):
         if isinstance(answer, Exception):
-            logger.error("A receiver of job_settled failed: %r", receiver, exc_info=answer)
+            logger.error(
+                "A receiver of job_settled failed: %r",
+                receiver,
+                exc_info=answer,
+                extra=log_fields(event.job_id, event.job_type, event.attempts, queue=event.queue),
+            )

@@ -18,12 +18,14 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from . import __version__
+from .job_context import CurrentJob, log_fields
+from .logs import get_logger
 from .states import ErrorReport, SettleOutcome
 
 if TYPE_CHECKING:
     from .models import Job
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 Answer = TypeVar("Answer")
 
@@ -72,6 +74,7 @@ class ProcessSpan:
 
     def __init__(self, job: "Job") -> None:
         self._complained = False
+        self._job = job
         self._lock = threading.Lock()
         self._started = time.monotonic_ns()
         self._start_time = time.time_ns()
@@ -106,6 +109,11 @@ class ProcessSpan:
             if self._end_time is None:
                 self._end_time = self._start_time + time.monotonic_ns() - self._started
 
+    @property
+    def seconds(self) -> float | None:
+        """How long the attempt took; None while it runs."""
+        return None if self._end_time is None else (self._end_time - self._start_time) / 1e9
+
     def end(self, outcome: SettleOutcome, error: ErrorReport | None = None) -> None:
         """End the span with the outcome of the attempt and what went wrong; first call counts."""
         self.stop()
@@ -137,7 +145,20 @@ class ProcessSpan:
         except BaseException:  # A span processor is the site's code.
             level = logging.DEBUG if self._complained else logging.WARNING
             self._complained = True
-            logger.log(level, "Tracing failed to %s a job's span; going on", verb, exc_info=True)
+            logger.log(
+                level,
+                "Tracing failed to %s a job's span; going on",
+                verb,
+                exc_info=True,
+                extra=self._log_fields(),
+            )
+            return None
+
+    def _log_fields(self) -> dict[str, Any] | None:
+        """Return which job a complaint is about; None of a row so broken that it cannot say."""
+        try:
+            return log_fields(*CurrentJob.of(self._job))
+        except Exception:  # noqa: BLE001 (the complaint matters more)
             return None
 
 

@@ -6,7 +6,6 @@ by themselves every POLL_INTERVAL.
 """
 
 import json
-import logging
 import math
 import threading
 import time
@@ -19,8 +18,9 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from .conf import settings
+from .logs import get_logger
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 CHANNEL = "django_jobqueue"
 """The PostgreSQL channel of all wake-ups; channels belong to one database."""

@@ -92,8 +92,17 @@ OTEL_ENABLED = environment.flag("OTEL_ENABLED", default=False)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"timed": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
+    "filters": {"job": {"()": "django_jobqueue.job_context.JobContextFilter"}},
+    "formatters": {
+        "timed": {"format": "%(asctime)s %(levelname)s %(name)s [%(job_id)s]: %(message)s"}
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["job"],
+            "formatter": "timed",
+        }
+    },
     "loggers": {
         "django_jobqueue": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "example_project": {"handlers": ["stderr"], "level": "INFO", "propagate": False},

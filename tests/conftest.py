@@ -71,3 +71,20 @@ def site(transactional_db, tmp_path):
         return Site(folder, f"JOBQUEUE = {quick | values!r}", *lines)
 
     return make
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    """The real SDK behind the metrics API for one test; returns its reader in memory."""
+    from opentelemetry.metrics import NoOpMeterProvider, _internal
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+    # The public setter works once a process; each test brings its own.
+    monkeypatch.setattr(_internal, "_METER_PROVIDER", provider)
+    _internal._PROXY_METER_PROVIDER.on_set_meter_provider(provider)
+    yield reader
+    _internal._PROXY_METER_PROVIDER.on_set_meter_provider(NoOpMeterProvider())
+    provider.shutdown()

@@ -1,6 +1,5 @@
 """Rows of the jobs table as instances, at little cost."""
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -9,12 +8,14 @@ from django.db import connections
 from django.db.models import DateTimeField
 from django.db.models.base import ModelState
 
+from ..job_context import log_fields
+from ..logs import get_logger
 from .prepared import time_reader
 
 if TYPE_CHECKING:
     from ..models import Job
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def maker_of(model: "type[Job]", using: str) -> "Callable[[Sequence[Any]], Job | None]":
@@ -33,7 +34,11 @@ def maker_of(model: "type[Job]", using: str) -> "Callable[[Sequence[Any]], Job |
         try:
             return read(row)
         except Exception:
-            logger.exception("Job %s cannot be read and is left to the reaper", row[0])
+            logger.exception(
+                "Job %s cannot be read and is left to the reaper",
+                row[0],
+                extra=log_fields(row[0]),
+            )
             return None
 
     def read(row: Sequence[Any]) -> "Job":

@@ -6,7 +6,6 @@ PostgreSQL itself knows, so that its text is parsed once only. A connection prep
 another session, prepared statements get lost: then this process stops preparing them.
 """
 
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -18,7 +17,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import Format
 from psycopg.types.string import TextLoader
 
-logger = logging.getLogger(__name__)
+from ..logs import get_logger
+
+logger = get_logger(__name__)
 
 PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 

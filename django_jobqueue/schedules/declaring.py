@@ -1,7 +1,6 @@
 """`@schedule`: what the code declares. Usable before Django is set up, settings included."""
 
 import inspect
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -13,9 +12,10 @@ from ..enqueueing import json_object, priority_of, text
 from ..exceptions import InvalidJob, InvalidSchedule
 from ..handlers.base import JobHandler
 from ..jsonvalues import text_problem
+from ..logs import get_logger
 from ..states import DEFAULT_QUEUE, CatchUp
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 Target = TypeVar("Target")
 
@@ -125,8 +125,11 @@ def declared() -> dict[str, Declaration]:
         if first is not declaration:
             warn_once(
                 logger,
-                f"Schedule {declaration.name!r} is declared for {first.type} and for "
-                f"{declaration.type}; the second is ignored. Give it another name.",
+                "Schedule %r is declared for %s and for %s; the second is ignored. Give it another "
+                "name.",
+                declaration.name,
+                first.type,
+                declaration.type,
             )
     return found
 

@@ -1,14 +1,14 @@
 """From the code's declarations to rows."""
 
-import logging
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from ..conf import warn_once
+from ..logs import get_logger
 from ..models import Schedule
 from .declaring import Declaration
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 RHYTHM = ("cron", "timezone")
 """The columns whose change makes the known next tick wrong."""
@@ -28,8 +28,9 @@ def sync(using: str, declarations: Iterable[Declaration]) -> None:
         if not row.declared_in_code:
             warn_once(
                 logger,
-                f"Schedule {name!r} is declared in code and was also made by hand; the row made "
-                "by hand counts. Delete it, or give one of them another name.",
+                "Schedule %r is declared in code and was also made by hand; the row made by hand "
+                "counts. Delete it, or give one of them another name.",
+                name,
             )
             continue
         changed = {field: value for field, value in wanted.items() if getattr(row, field) != value}

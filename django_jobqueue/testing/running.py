@@ -111,7 +111,7 @@ class Bench:
         running = Running(job, claim)
         decision = self._execution.run(running)
         assert decision is not None  # Nobody else is there to end the attempt.
-        decision, outcomes = settle_alone(self._settle, decision)
+        decision, outcomes = settle_alone(self._settle, decision, running)
         outcome = outcomes.get(claim.token, SettleOutcome.WRITE_FAILED)
         settled = Settled(decision, outcome, running)
         log_settled(settled)

@@ -4,11 +4,12 @@ Python cannot end a thread. The attempt ends, its slot is replaced, and the hand
 to run on with nothing it could change: its claim is gone, its SQL statements are cancelled.
 """
 
-import logging
 import threading
 from collections.abc import Callable
 
 from ..conf import settings
+from ..job_context import log_fields
+from ..logs import get_logger
 from ..states import Decision, SettleOutcome
 from .event_loop import PING_SECONDS, EventLoop, EventLoops
 from .exchange import Exchange
@@ -16,7 +17,7 @@ from .execution import Execution
 from .running import Running
 from .watchdog import Watchdog
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 SILENCE_SECONDS = 5.0
 """After this long a cancelled task, or an event loop that does not come round, is given up."""
@@ -52,8 +53,7 @@ class Abandonment:
     @property
     def count(self) -> int:
         """How many abandoned handlers still run."""
-        self._left_behind = [running for running in self._left_behind if not running.left]
-        return len(self._left_behind)
+        return sum(not running.left for running in self._left_behind)
 
     def _time_out(self, running: Running) -> None:
         if not running.end():
@@ -63,13 +63,16 @@ class Abandonment:
             running.claim.job_id,
             running.job_type,
             running.ceiling.total_seconds() if running.ceiling else 0.0,
+            extra=log_fields(*running.about),
         )
         self._leave_behind(running, self._execution.time_out(running))
 
     def _leave_behind(self, running: Running, decision: Decision | None) -> None:
         running.stop_span()
         running.tell_handler()
-        self._left_behind.append(running)
+        # A new list: others count the old one meanwhile.
+        still_here = [other for other in self._left_behind if not other.left]
+        self._left_behind = [*still_here, running]
         self._replace_slot(running, decision)
         # A cancel request opens a connection of its own: it must not hold up other deadlines.
         threading.Thread(target=running.interrupt, name="interrupt", daemon=True).start()
@@ -91,10 +94,11 @@ class Abandonment:
             "are handed back",
             loop.silent_seconds(),
             f"job {blocking.claim.job_id} ({blocking.job_type})" if blocking else "no job",
+            extra=log_fields(*blocking.about) if blocking else None,
         )
         for running in self._event_loops.replace(loop):
             if running.end():
                 self._exchange.running.remove(running.claim.token)
                 self._exchange.release_soon(running.claim)
-                running.end_span(SettleOutcome.RELEASED)
+                running.tell_end(SettleOutcome.RELEASED)
                 self._leave_behind(running, None)

@@ -1,15 +1,15 @@
 """A worker in a process that a supervisor spawned. Importable before Django is set up."""
 
-import logging
 import multiprocessing
 import os
 import sys
 import threading
 from collections.abc import Callable
 
+from ..logs import get_logger
 from .options import ExitCode, WorkerOptions
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def child(options: WorkerOptions) -> None:

@@ -1,6 +1,5 @@
 """Which jobs this process may claim, and on what terms."""
 
-import logging
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -8,11 +7,12 @@ from datetime import timedelta
 from .. import offload, registry
 from ..conf import parse_worker_mode, settings, warn_once
 from ..handlers.base import JobHandler
+from ..logs import get_logger
 from ..policy import RateLimitBudget, RetryLimits, ceiling_for, lease_for, max_attempts_for
 from ..states import WorkerMode
 from ..throttle import Throttle
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 MOST_KNOWN = 100
 """So many situations are remembered with their terms: modes, and sets of closed providers."""
@@ -93,7 +93,7 @@ def extra_types() -> frozenset[str]:
     named = frozenset(settings.SYSTEM_MODE_EXTRA_TYPES)
     known = named & frozenset(registry.types())
     for name in sorted(named - known):
-        warn_once(logger, f"SYSTEM_MODE_EXTRA_TYPES names {name!r}, which has no handler.")
+        warn_once(logger, "SYSTEM_MODE_EXTRA_TYPES names %r, which has no handler.", name)
     return known
 
 

@@ -2,11 +2,15 @@
 
 import logging
 from enum import Enum
+from typing import Any
 
-from ..states import SettleOutcome
+from ..job_context import log_fields
+from ..logs import get_logger
+from ..states import Decision, SettleOutcome
 from .requests import Settled
+from .running import Running
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class PoolEvent(Enum):
@@ -44,4 +48,47 @@ def log_settled(settled: Settled) -> None:
         attempt.number,
         settled.outcome.value,
         f" ({attempt.error.last_error})" if attempt.error else "",
+        extra=fields_of(decision, finished) | {"outcome": settled.outcome.value},
+    )
+
+
+def log_refused(decision: Decision, finished: Running | None, error: Exception) -> None:
+    """Write the one log line of an outcome that the database does not take for its content."""
+    job_id, extra = decision.claim.job_id, fields_of(decision, finished)
+    logger.error("The database refused how job %s ended", job_id, exc_info=error, extra=extra)
+
+
+def log_unwritable(decision: Decision, finished: Running | None, error: Exception) -> None:
+    """Write the one log line of a job that cannot even be settled as failed."""
+    job_id, extra = decision.claim.job_id, fields_of(decision, finished)
+    logger.error("The row of job %s takes no write", job_id, exc_info=error, extra=extra)
+
+
+def fields_of(decision: Decision, finished: Running | None) -> dict[str, Any]:
+    """Return the attributes of a log record about how an attempt ended."""
+    if finished is not None:
+        return log_fields(*finished.about)
+    attempt = decision.attempt
+    return log_fields(decision.claim.job_id, attempt=attempt.number, worker=attempt.worker)
+
+
+def log_started(running: Running) -> None:
+    """Write the one log line of a handler that begins; called at every job."""
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug(
+            "Job %s (%s) attempt %d starts",
+            running.claim.job_id,
+            running.job_type,
+            running.about.attempt,
+            extra=log_fields(*running.about),
+        )
+
+
+def log_handed_back(running: Running) -> None:
+    """Write the one log line of a job that a closing pool takes from its handler."""
+    logger.warning(
+        "Job %s (%s) did not finish in time and is handed back",
+        running.claim.job_id,
+        running.job_type,
+        extra=log_fields(*running.about, outcome=SettleOutcome.RELEASED.value),
     )

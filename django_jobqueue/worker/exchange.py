@@ -9,7 +9,6 @@ again every second; a claim of unknown fate is looked up by its token, so that n
 claimed and forgotten.
 """
 
-import logging
 import math
 import queue
 import threading
@@ -23,6 +22,7 @@ from django.db import Error as DatabaseFailure
 
 from ..database.errors import is_conflict, is_refusal
 from ..hints import Hints
+from ..logs import get_logger
 from ..managers import JobManager, JobQuerySet
 from ..models import Job
 from ..states import Claim, SettleOutcome
@@ -47,7 +47,7 @@ from .settling import Outcomes, settle_alone
 if TYPE_CHECKING:
     from ..database import ClaimOptions
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 LEASES_BEFORE_GIVING_UP = 10
 FALLBACK_LEASE = timedelta(minutes=1)
@@ -209,7 +209,9 @@ class Exchange(Loop):
         wanting = [request for request in self._waiting if request.token is not None]
         wanting = wanting[: self._budget]
         given = dict(zip(wanting, found, strict=False))
+        begun = time.monotonic()
         outcomes, jobs = self._send(due, wanting[len(found) :])
+        seconds = time.monotonic() - begun
 
         settled = {}
         for kept in due:
@@ -222,6 +224,7 @@ class Exchange(Loop):
         by_token = {job.claim_token: job for job in jobs}
         given |= {r: by_token[r.token] for r in wanting if r.token in by_token}
         self._answer(settled, given)
+        self._listener.sent(len(due), len(wanting) - len(found), seconds)
 
     def _send(
         self, due: list[Kept], wanting: list[Request]
@@ -247,7 +250,8 @@ class Exchange(Loop):
 
     def _settle_alone(self, kept: Kept) -> Outcomes:
         """Settle one decision; as a failure with the reason if the database refuses its content."""
-        kept.decision, outcomes = settle_alone(self._manager.settle, kept.decision)
+        settle = self._manager.settle
+        kept.decision, outcomes = settle_alone(settle, kept.decision, kept.finished)
         return outcomes
 
     def _answer(self, settled: dict[UUID, Settled], given: dict[Request, Job]) -> None:

@@ -1,7 +1,6 @@
 """One attempt: run the job's handler, and decide what its end means."""
 
 import inspect
-import logging
 import random
 import threading
 import time
@@ -16,17 +15,19 @@ from .. import registry
 from ..conf import settings
 from ..exceptions import HandlerNotFound, InvalidResult, JobTimeoutError
 from ..handlers.base import JobHandler
+from ..job_context import log_fields, running_job
 from ..jsonvalues import NotJSON, check_size, json_copy
+from ..logs import get_logger
 from ..policy import Ending, decide, defer
 from ..states import Decision
 from ..throttle import Throttle
-from ..tracing import process_span
 from .connections import clean_connections
 from .eligibility import ceiling_of, limits_of
+from .events import log_started
 from .reports import failure, report_of
 from .running import Running
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 SHORT_WAIT = timedelta(seconds=1)
 """A job whose provider opens again this soon waits for it in its slot."""
@@ -80,6 +81,10 @@ class Execution:
 
         None when the attempt was ended from outside meanwhile: somebody else speaks for it.
         """
+        with running_job(running.about):
+            return self._run(running)
+
+    def _run(self, running: Running) -> Decision | None:
         handler = registry.get(running.job_type)
         provider = handler.provider if handler is not None else None
         try:
@@ -105,7 +110,11 @@ class Execution:
         try:
             return self._judge(running, ending, provider)
         except Exception as error:
-            logger.exception("How job %s ended cannot be judged", running.claim.job_id)
+            logger.exception(
+                "How job %s ended cannot be judged",
+                running.claim.job_id,
+                extra=log_fields(*running.about),
+            )
             return failure(running.claim, running.attempt(), error)
 
     def _judge(self, running: Running, ending: Ending, provider: str | None) -> Decision:
@@ -137,8 +146,8 @@ class Execution:
             if running.ceiling is not None:
                 running.deadline = time.monotonic() + running.ceiling.total_seconds()
             self._on_start(running)
-            running.span = process_span(running.job)
-            with running.span:
+            log_started(running)
+            with running.started():
                 result = self._process(running, handler)
         return storable(result)
 

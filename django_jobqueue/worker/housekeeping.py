@@ -1,16 +1,16 @@
 """The small jobs beside the slots, in one thread with a connection of its own."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 from ..hints import Hints
+from ..logs import get_logger
 from ..managers import JobManager
 from .loops import Loop
 from .queue_connection import forget_connection, mend_connections
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 RETRY_SECONDS = 1.0
 LOCKED_SECONDS = 0.1

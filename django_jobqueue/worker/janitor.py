@@ -1,6 +1,5 @@
 """The janitor: removes the temporary files that killed handlers of this site left behind."""
 
-import logging
 import os
 import tempfile
 import time
@@ -9,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from ..conf import temp_prefix
+from ..logs import get_logger
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 ROUND_SECONDS = 3600.0
 OLD_SECONDS = 6 * 3600.0

@@ -4,7 +4,6 @@ It never decides anything. While it cannot listen, idle slots look every POLL_IN
 as it listens again it has them look once, since it may have missed something.
 """
 
-import logging
 import selectors
 import socket
 import threading
@@ -17,6 +16,7 @@ from django.db import Error as DatabaseFailure
 from django.db import NotSupportedError, OperationalError, connections
 
 from .. import registry
+from ..logs import get_logger
 from ..wakeups import CHANNEL, Bell, Receiver, WakeUp, call, decode
 from .eligibility import Eligibility
 from .loops import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, Loop
@@ -25,7 +25,7 @@ from .queue_connection import forget_connection, queue_connection
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 QUIET_SECONDS = 15.0
 """After this long without a word the server is asked whether it is still there."""

@@ -1,13 +1,13 @@
 """The one way a thread of the worker loops: it never dies of an error."""
 
-import logging
 import threading
 
 from django.db import connections
 
+from ..logs import get_logger
 from .queue_connection import forget_connection, use_queue_connection
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.1
 LONGEST_BACKOFF_SECONDS = 5.0

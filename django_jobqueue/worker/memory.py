@@ -1,12 +1,13 @@
 """How much memory this process uses, and when that is too much."""
 
-import logging
 import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-logger = logging.getLogger(__name__)
+from ..logs import get_logger
+
+logger = get_logger(__name__)
 
 CHECK_SECONDS = 5.0
 MIB = 1024 * 1024

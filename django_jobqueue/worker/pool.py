@@ -1,6 +1,5 @@
 """The pool: the threads of one worker process, from start to a bounded stop."""
 
-import logging
 import os
 import queue
 import threading
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 
-from .. import wakeups
+from .. import metrics, wakeups
 from ..conf import settings
 from ..exceptions import SetupError
+from ..logs import get_logger
 from ..models import Job
 from ..states import Decision, SettleOutcome, WorkerMode
 from ..throttle import Throttle
@@ -25,7 +25,7 @@ from .connections import clean_connections
 from .drain import Drain
 from .eligibility import Eligibility
 from .event_loop import EventLoops
-from .events import PoolEvent, log_settled
+from .events import PoolEvent, log_handed_back, log_settled
 from .exchange import Exchange
 from .execution import Execution
 from .housekeeping import Chore, Housekeeping, Promotion
@@ -46,7 +46,7 @@ from .watchdog import Watchdog
 if TYPE_CHECKING:
     from .loops import Loop
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 LAST_STATEMENTS_SECONDS = 4.0
 """Of the five seconds that a stop may take beyond its grace: time to hand claims back."""
@@ -168,6 +168,7 @@ class Pool:
                     stacklevel=2,
                 )
             wakeups.subscribe(self._reception)
+            metrics.watch(self)
             for thread in self._threads():
                 thread.start()
 
@@ -266,14 +267,15 @@ class Pool:
             self._housekeeping.hurry(self._conclude_late)
         self.slot_ended()
 
+    def sent(self, settles: int, claims: int, seconds: float) -> None:
+        """Measure the round trip."""
+        operation = "settle_and_claim" if settles and claims else "settle" if settles else "claim"
+        metrics.exchanged(operation, seconds)
+
     def handed_back(self, running: Running) -> None:
         """Say so, and end the span."""
-        logger.warning(
-            "Job %s (%s) did not finish in time and is handed back",
-            running.claim.job_id,
-            running.job_type,
-        )
-        running.end_span(SettleOutcome.RELEASED)
+        log_handed_back(running)
+        running.tell_end(SettleOutcome.RELEASED)
 
     def exhausted(self) -> None:
         """Say that no more jobs may be claimed."""
@@ -293,6 +295,7 @@ class Pool:
 
     def _close(self) -> int:
         wakeups.unsubscribe(self._reception)
+        metrics.unwatch(self)
         self._listener.shut_down()
         self._housekeeping.shut_down()
         self._renewer.shut_down()

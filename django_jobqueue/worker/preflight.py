@@ -1,6 +1,5 @@
 """What must be right before a worker starts. Each mistake gets one line with its remedy."""
 
-import logging
 from collections.abc import Collection, Sequence
 
 from django.core import checks
@@ -12,9 +11,10 @@ from django.db.migrations.executor import MigrationExecutor
 from .. import registry
 from ..conf import CHECK_TAG
 from ..exceptions import SetupError
+from ..logs import get_logger
 from ..models import Job
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 PSYCOPG_REMEDY = 'Install it: pip install "django-jobqueue[postgres]".'
 
@@ -56,7 +56,7 @@ def check_system() -> None:
         line = f"{message.msg} {message.hint or ''}".strip()
         if message.is_serious():
             raise SetupError(f"{line} ({message.id})")
-        logger.warning("%s (%s)", line, message.id)
+        logger.warning("System check: %s (%s)", line, message.id)
 
 
 def check_names(option: str, names: Collection[str] | None) -> None:

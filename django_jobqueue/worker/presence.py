@@ -1,6 +1,5 @@
 """The row by which a worker process can be seen. For people to look at: nothing depends on it."""
 
-import logging
 import os
 import socket
 from collections.abc import Callable
@@ -12,11 +11,12 @@ from django.db import connections
 
 from .. import __version__
 from ..database.clock import database_clock, database_now
+from ..logs import get_logger
 from ..managers import JobManager
 from ..models import WorkerProcess
 from .eligibility import Eligibility
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 INTERVAL_SECONDS = 15.0
 

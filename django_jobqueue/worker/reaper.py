@@ -5,19 +5,20 @@ that hold them are about to renew. So the reaper writes only after a watch in wh
 nothing of the kind for longer than any claim goes between two renewals.
 """
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
 from ..conf import settings
+from ..job_context import log_fields
+from ..logs import get_logger
 from ..managers import REAP_BATCH, JobManager
 from ..policy import renew_interval_for
 from ..signals import send_reaped
 from ..states import Reaped
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 DISTURBED_SECONDS = 5.0
 """More than this late, slow or apart by two clocks, and the watch begins again."""
@@ -212,4 +213,5 @@ def log_reaped(job: Reaped) -> None:
         job.job_type,
         "failed" if job.failed else "waits again",
         job.error.message,
+        extra=log_fields(job.job_id, job.job_type, job.attempts, job.worker, job.queue),
     )

@@ -1,6 +1,5 @@
 """The renewer: keeps every claim of the process alive, in one statement a tick."""
 
-import logging
 import math
 import threading
 import time
@@ -10,13 +9,15 @@ from functools import lru_cache
 
 from django.db import Error as DatabaseFailure
 
+from ..job_context import log_fields
+from ..logs import get_logger
 from ..managers import JobManager
 from ..policy import renew_interval_for
 from .loops import Loop
 from .queue_connection import forget_connection
 from .running import Running, RunningJobs
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 RETRY_SECONDS = 1.0
 IDLE_SECONDS = 60.0
@@ -97,6 +98,7 @@ class Renewer(Loop):
                     "The claim of job %s (%s) is lost: another worker may run it",
                     running.claim.job_id,
                     running.job_type,
+                    extra=log_fields(*running.about),
                 )
 
 

@@ -96,6 +96,9 @@ class Listener(Protocol):
     def settled(self, settled: Settled) -> None:
         """A decision was written, refused, or given up."""
 
+    def sent(self, settles: int, claims: int, seconds: float) -> None:
+        """A round trip is over and its slots have their answers."""
+
     def handed_back(self, running: Running) -> None:
         """A job did not end before the pool closes; its claim is released next."""
 

@@ -8,12 +8,14 @@ from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from .. import metrics
+from ..job_context import CurrentJob
 from ..models import Job
 from ..states import Attempt, Claim, ErrorReport, SettleOutcome
+from ..tracing import ProcessSpan, process_span
 from .connections import cancel_statement
 
 if TYPE_CHECKING:
-    from ..tracing import ProcessSpan
     from .slot import Slot
 
 
@@ -28,6 +30,7 @@ class Running:
         self.job = job
         self.claim = claim
         # What the claim wrote, before a handler can touch the instance.
+        self._about: CurrentJob | None = None
         self.job_type = job.type
         self.lease = timedelta(seconds=job.lease_seconds or 0)
         self.max_attempts = job.max_attempts
@@ -46,6 +49,14 @@ class Running:
         self._ending = threading.Lock()
         self._ended = False
         self._claim_lost = False
+        self._told = False
+
+    @property
+    def about(self) -> CurrentJob:
+        """Which attempt this is; first asked for in the slot's thread, before the handler runs."""
+        if self._about is None:
+            self._about = CurrentJob.of(self.job)
+        return self._about
 
     def attempt(self, error: ErrorReport | None = None) -> Attempt:
         """Return the attempt's record, with how it went wrong."""
@@ -84,10 +95,27 @@ class Running:
         if self.span is not None:
             self.span.stop()
 
-    def end_span(self, outcome: SettleOutcome, error: ErrorReport | None = None) -> None:
-        """Send the span with what became of the attempt."""
+    def started(self) -> ProcessSpan:
+        """Count the attempt, whose handler begins now; return its span, current in its block."""
+        job = self.job
+        waited = (job.started_at - job.ready_at).total_seconds() if job.started_at else None
+        metrics.started(self.job_type, self.about.queue, waited)
+        self.span = process_span(job)
+        return self.span
+
+    def tell_end(self, outcome: SettleOutcome, error: ErrorReport | None = None) -> None:
+        """Send the span, and count what became of the attempt; the first call counts."""
+        with self._ending:
+            told, self._told = self._told, True
+        if told:
+            return
+        seconds = None
         if self.span is not None:
             self.span.end(outcome, error)
+            seconds = self.span.seconds
+        metrics.settled(self.job_type, self.about.queue, outcome.value, seconds)
+        if outcome is SettleOutcome.CLAIM_LOST and not self._claim_lost:
+            metrics.claim_lost(self.job_type, self.about.queue)
 
     @property
     def claim_lost(self) -> bool:
@@ -97,6 +125,7 @@ class Running:
     def lose_claim(self) -> None:
         """Note that the claim is lost, and tell the handler."""
         self._claim_lost = True
+        metrics.claim_lost(self.job_type, self.about.queue)
         self.tell_handler()
 
     def tell_handler(self) -> None:

@@ -1,16 +1,16 @@
 """The scheduler: a chore that syncs declared schedules and fires what is due."""
 
-import logging
-
 from django.db import DatabaseError, InterfaceError
 
 from ..database.errors import is_refusal
+from ..job_context import log_fields
+from ..logs import get_logger
 from ..managers import JobManager
 from ..schedules.declaring import Declaration, declared
 from ..schedules.firing import agenda, fire
 from ..schedules.syncing import sync
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 LONGEST_PAUSE_SECONDS = 30.0
 """A schedule made by hand is noticed that late at most."""
@@ -53,7 +53,13 @@ class Scheduler:
             return
         self._complained.pop(key, None)
         for job in jobs:
-            logger.info("Job %s (%s) enqueued by %s", job.pk, job.type, job.reason)
+            logger.info(
+                "Job %s (%s) enqueued by %s",
+                job.pk,
+                job.type,
+                job.reason,
+                extra=log_fields(job.pk, job.type, queue=job.queue),
+            )
 
     def _complain(self, key: int, problem: str) -> None:
         if self._complained.get(key) != problem:

@@ -1,6 +1,5 @@
 """What follows from a decision: its settle, the end of the span, the `job_settled` signal."""
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from uuid import UUID
@@ -9,17 +8,19 @@ from ..database.errors import is_refusal
 from ..models import Job
 from ..signals import send_settled, settled_event
 from ..states import Decision, SettleOutcome
+from .events import log_refused, log_unwritable
 from .reports import failure
 from .requests import Settled
+from .running import Running
 from .slot import is_heard
-
-logger = logging.getLogger(__name__)
 
 Outcomes = Mapping[UUID, SettleOutcome]
 
 
 def settle_alone(
-    settle: Callable[[Iterable[Decision]], Outcomes], decision: Decision
+    settle: Callable[[Iterable[Decision]], Outcomes],
+    decision: Decision,
+    finished: Running | None,
 ) -> tuple[Decision, Outcomes]:
     """Settle one decision; as a failure with the reason if the database refuses its content.
 
@@ -30,14 +31,14 @@ def settle_alone(
     except Exception as error:
         if not is_refusal(error):
             raise
-        logger.exception("The database refused how job %s ended", decision.claim.job_id)
+        log_refused(decision, finished, error)
         decision = failure(decision.claim, decision.attempt, error)
     try:
         return decision, settle([decision])
     except Exception as error:
         if not is_refusal(error):
             raise
-        logger.exception("The row of job %s takes no write", decision.claim.job_id)
+        log_unwritable(decision, finished, error)
         return decision, {decision.claim.token: SettleOutcome.WRITE_FAILED}
 
 
@@ -49,7 +50,7 @@ def conclude(settled: Settled, surroundings: Callable[[], AbstractContextManager
     decision, finished = settled.decision, settled.finished
     if finished is None:
         return
-    finished.end_span(settled.outcome, decision.attempt.error)
+    finished.tell_end(settled.outcome, decision.attempt.error)
     changes, job = decision.changes, finished.job
     if settled.outcome is decision.outcome and is_heard(decision):
         event = settled_event(

@@ -3,7 +3,6 @@
 Children are spawned, never forked: a forked one would share its parent's database connections.
 """
 
-import logging
 import math
 import multiprocessing
 import os
@@ -16,11 +15,12 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from ..logs import get_logger
 from .child import child
 from .options import ExitCode, WorkerOptions
 from .signals import Received, signals_held_back, signals_into
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 LOOK_SECONDS = 0.2
 FIRST_BACKOFF_SECONDS = 1.0

@@ -2,16 +2,16 @@
 
 import heapq
 import itertools
-import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Iterable
 
+from ..logs import get_logger
 from .loops import Loop
 from .running import Running
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class Watchdog(Loop):
