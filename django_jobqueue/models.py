@@ -16,8 +16,8 @@ from .states import (
     ACTIVE_STATUSES,
     DEFAULT_QUEUE,
     LAST_ERROR_LENGTH,
+    RETRYABLE_STATUSES,
     TERMINAL_STATUSES,
-    UNSUCCESSFUL_STATUSES,
     CatchUp,
     Claim,
     Executor,
@@ -141,7 +141,7 @@ class Job(models.Model):
             models.Index(
                 name="jobqueue_job_unsuccessful",
                 fields=["status", "id"],
-                condition=Q(status__in=UNSUCCESSFUL_STATUSES),
+                condition=Q(status__in=RETRYABLE_STATUSES),
             ),
         ]
 

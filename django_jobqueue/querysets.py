@@ -8,14 +8,23 @@ from uuid import UUID
 
 from django.apps import apps
 from django.db import connections, models
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce, Least
 from django.db.models.lookups import GreaterThan
 
 from .database import Tables
 from .database.clock import database_clock
 from .database.expressions import Seconds
-from .states import ACTIVE_STATUSES, TERMINAL_STATUSES, Claim, JobStatus, PauseKind, StuckSignal
+from .states import (
+    ACTIVE_STATUSES,
+    COUNT_LIMIT,
+    RETRYABLE_STATUSES,
+    TERMINAL_STATUSES,
+    Claim,
+    JobStatus,
+    PauseKind,
+    StuckSignal,
+)
 
 if TYPE_CHECKING:
     from .models import Job
@@ -60,6 +69,26 @@ class JobQuerySet(models.QuerySet["Job"]):
     def terminal(self) -> Self:
         """Jobs that never run again by themselves."""
         return self.filter(status__in=TERMINAL_STATUSES)
+
+    def retryable(self) -> Self:
+        """Jobs that may be made to wait again: failed or cancelled ones."""
+        return self.filter(status__in=RETRYABLE_STATUSES)
+
+    def with_taken_key(self) -> Self:
+        """Of ended jobs, those whose dedup key an active job has."""
+        return self.filter(self._key_is_taken())
+
+    def with_free_key(self) -> Self:
+        """Of ended jobs, those without a dedup key or with one that no active job has."""
+        return self.exclude(self._key_is_taken())
+
+    def deletable(self) -> Self:
+        """Jobs that nobody runs."""
+        return self.exclude(status=JobStatus.RUNNING)
+
+    def count_up_to(self, limit: int = COUNT_LIMIT) -> int:
+        """Return how many there are, but count no further than `limit`."""
+        return self.order_by()[:limit].count()
 
     def stuck(
         self, threshold: timedelta, as_of: datetime | None = None, now: datetime | None = None
@@ -106,6 +135,13 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Ready jobs that a worker of these types and queues (None: all) may claim."""
         jobs = self.ready().not_paused().filter(type__in=list(types))
         return jobs if queues is None else jobs.filter(queue__in=list(queues))
+
+    def _key_is_taken(self) -> Q:
+        keyed = self.model._default_manager.using(self.db).active().exclude(dedup_key=None)
+        if connections[self.db].vendor == "postgresql":
+            return Q(Exists(keyed.filter(dedup_key=OuterRef("dedup_key"))))
+        # All keys at once: SQLite takes a partial index only for literals, so none serves one key.
+        return Q(dedup_key__in=keyed.values("dedup_key"))
 
 
 def stuck_signals(threshold: timedelta, as_of: Any, now: Any) -> Mapping[StuckSignal, Q]:

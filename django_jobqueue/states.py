@@ -1,6 +1,7 @@
 """The words and values that all layers share: states, outcomes, claims and decisions."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -10,6 +11,9 @@ from django.utils.translation import gettext_lazy as _
 
 DEFAULT_QUEUE = "default"
 LAST_ERROR_LENGTH = 2_000
+
+COUNT_LIMIT = 10_000
+"""Up to where jobs are counted for people: a number this high stands for it or more."""
 
 
 class JobStatus(TextChoices):
@@ -24,7 +28,7 @@ class JobStatus(TextChoices):
 
 ACTIVE_STATUSES = (JobStatus.PENDING, JobStatus.RUNNING)
 TERMINAL_STATUSES = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED)
-UNSUCCESSFUL_STATUSES = (JobStatus.FAILED, JobStatus.CANCELLED)
+RETRYABLE_STATUSES = (JobStatus.FAILED, JobStatus.CANCELLED)
 
 
 class Executor(TextChoices):
@@ -63,6 +67,17 @@ class RetryResult(TextChoices):
     RETRIED = "retried", _("retried")
     REFUSED = "refused", _("refused: neither failed nor cancelled")
     DUPLICATE = "duplicate", _("refused: another active job has its dedup key")
+    LOCKED = "locked", _("left alone: somebody has it locked")
+
+
+class SkipReason(TextChoices):
+    """Why a bulk transition left a job as it is."""
+
+    RUNNING = "running", _("running")
+    STATE = "state", _("in a state that this does not apply to")
+    LOCKED = "locked", _("in use by another transaction")
+    DUPLICATE = "duplicate", _("with a dedup key that another active job has")
+    GONE = "gone", _("deleted meanwhile")
 
 
 class StuckSignal(TextChoices):
@@ -178,3 +193,22 @@ class Reaped:
     def failed(self) -> bool:
         """Whether the job is terminal now."""
         return self.status is JobStatus.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class BulkReport:
+    """What a bulk transition did.
+
+    `done`: how many jobs were changed. `reasons`: how many were left as they are, by why; of
+    those in another state at most `COUNT_LIMIT` are counted. `remaining`: how many still match
+    and were not tried; `COUNT_LIMIT` stands for that many or more.
+    """
+
+    done: int
+    reasons: Mapping[SkipReason, int] = field(default_factory=dict)
+    remaining: int = 0
+
+    @property
+    def skipped(self) -> int:
+        """How many jobs were left as they are, whatever the reason."""
+        return sum(self.reasons.values())

@@ -101,9 +101,18 @@ def test_every_method_of_the_manager_that_may_write_is_tried():
         for name, member in vars(cls).items()
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property))
     }
-    tried = {step.transition for step in STEPS} | {"settle_and_claim"}
+    tried = {step.transition for step in STEPS} | {"settle_and_claim"} | set(BULK_FORMS)
 
     assert public - reads - kin_of_enqueue == tried
+
+
+def test_a_bulk_form_changes_what_its_single_form_changes():
+    for name, (single, *takes) in BULK_FORMS.items():
+        singles = [step for step in STEPS if step.transition == single]
+        bulk = [Step(single, take) for take in takes]
+        for status in JobStatus:
+            one_by_one = set().union(*(changes_of(step, status) for step in singles))
+            assert set().union(*(changes_of(step, status) for step in bulk)) == one_by_one, name
 
 
 def enqueues_pending():
@@ -188,12 +197,28 @@ def promote(subject):
 
 def reap(*, spent):
     def take(subject):
-        gone = {"lease_expires_at": Job.objects.now() - HOUR}
-        gone |= {"max_attempts": ATTEMPTS} if spent else {}
-        Job.objects.filter(pk=subject.job.pk, status=JobStatus.RUNNING).update(**gone)
+        abandon(subject, spent=spent)
         Job.objects.reap(HOUR, LIMITS.max_attempts)
 
     return Step("reap", take)
+
+
+def reset_stuck(*, spent):
+    def take(subject):
+        abandon(subject, spent=spent)
+        Job.objects.reset_stuck(these(subject), HOUR, LIMITS.max_attempts)
+
+    return take
+
+
+def abandon(subject, *, spent):
+    gone = {"lease_expires_at": Job.objects.now() - HOUR}
+    gone |= {"max_attempts": ATTEMPTS} if spent else {}
+    these(subject).filter(status=JobStatus.RUNNING).update(**gone)
+
+
+def these(subject):
+    return Job.objects.filter(pk=subject.job.pk)
 
 
 def purge(subject):
@@ -235,3 +260,10 @@ STEPS = (
     Step("pause", pause),
     Step("resume", resume),
 )
+
+BULK_FORMS = {
+    "cancel_all": ("cancel", lambda subject: Job.objects.cancel_all(these(subject))),
+    "retry_all": ("retry", lambda subject: Job.objects.retry_all(these(subject))),
+    "delete_all": ("delete_jobs", lambda subject: Job.objects.delete_all(these(subject))),
+    "reset_stuck": ("reap", reset_stuck(spent=False), reset_stuck(spent=True)),
+}

@@ -1,5 +1,5 @@
-"""The admin: a read-only look at the queue."""
+"""The admin: over the same querysets and transitions that the workers use."""
 
-from . import jobs, others, rollups, schedules, workers
+from . import jobs, pauses, rollups, schedules, workers
 
-__all__ = ["jobs", "others", "rollups", "schedules", "workers"]
+__all__ = ["jobs", "pauses", "rollups", "schedules", "workers"]

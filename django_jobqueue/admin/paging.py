@@ -9,11 +9,9 @@ from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
 
+from ..states import COUNT_LIMIT
 from .filters import SERVED_STATES, QueueFilter, TypeFilter
 from .rows import as_rows
-
-COUNT_LIMIT = 10_000
-"""So many rows are counted and can be paged through. Whoever wants others narrows the filters."""
 
 UNSERVED_COUNT_LIMIT = 1_000
 """The same for what no index finds: to find so many, many times more are read."""

@@ -1,5 +1,6 @@
 """What every admin page of the queue shares: nothing is editable by form."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -9,7 +10,7 @@ from django.http import HttpRequest
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Shows rows and changes none."""
 
-    actions = None
+    actions: Sequence[str] | None = None
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
@@ -14,10 +14,14 @@ from ..database.errors import is_cancelled
 Params = ParamSpec("Params")
 Page = TypeVar("Page")
 
-View = Callable[Concatenate[Page, HttpRequest, Params], HttpResponse]
+Answer = TypeVar("Answer", bound=HttpResponseBase)
+
+View = Callable[Concatenate[Page, HttpRequest, Params], Answer]
 
 
-def explains_timeouts(view: "View[Page, Params]") -> "View[Page, Params]":
+def explains_timeouts(
+    view: "View[Page, Params, Answer]",
+) -> "View[Page, Params, Answer | HttpResponse]":
     """Make a view of a model's admin answer 503 with advice when the database cancels its query.
 
     The view must have read all it shows when it returns: what a template reads comes too late. Any
@@ -27,7 +31,7 @@ def explains_timeouts(view: "View[Page, Params]") -> "View[Page, Params]":
     @wraps(view)
     def explaining(
         page: Page, request: HttpRequest, /, *args: Params.args, **kwargs: Params.kwargs
-    ) -> HttpResponse:
+    ) -> Answer | HttpResponse:
         try:
             return view(page, request, *args, **kwargs)
         except OperationalError as error:

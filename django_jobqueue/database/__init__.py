@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from django.db import connections
 
 from .base import ClaimOptions, ClaimRequest, QueueDatabase, ReapRequest, Tables
+from .operating import Operating
 from .portable import Portable
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClaimOptions",
     "ClaimRequest",
+    "Operating",
     "QueueDatabase",
     "ReapRequest",
     "Tables",

@@ -21,6 +21,9 @@ DEATH_MESSAGE = "attempt %s of %s did not end: its worker, %s, died or lost its 
 
 UNKNOWN_WORKER = "unknown"
 
+DEDUP_COLUMN = "dedup_key"
+"""What the unique violation of an active dedup key names, on every database."""
+
 
 class Tables(NamedTuple):
     """The models whose tables the transitions touch."""

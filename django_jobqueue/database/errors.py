@@ -25,6 +25,9 @@ CANCELLED_SQLSTATES = frozenset({"57014"})
 CANCELLED_MYSQL_CODES = frozenset({1317, 1969, 3024})
 """MySQL: ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT; MariaDB: ER_STATEMENT_TIMEOUT."""
 
+LOCK_TIMEOUT_SQLSTATE = "55P03"
+"""PostgreSQL: lock_not_available, also what `lock_timeout` raises."""
+
 CONFLICT_RETRIES = 6
 FIRST_CONFLICT_SECONDS = 0.004
 
@@ -50,6 +53,11 @@ def is_cancelled(error: DatabaseError) -> bool:
         return True
     args: tuple[object, ...] = getattr(cause, "args", ())
     return bool(args) and args[0] in CANCELLED_MYSQL_CODES
+
+
+def is_lock_timeout(error: DatabaseError) -> bool:
+    """Whether the statement waited for a lock for as long as it was allowed to."""
+    return getattr(error.__cause__, "sqlstate", None) == LOCK_TIMEOUT_SQLSTATE
 
 
 def is_refusal(error: Exception) -> bool:

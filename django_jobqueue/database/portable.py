@@ -29,6 +29,7 @@ from ..states import (
 from .base import (
     DEATH_CLASS,
     DEATH_MESSAGE,
+    DEDUP_COLUMN,
     UNKNOWN_WORKER,
     ClaimRequest,
     ReapRequest,
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from ..querysets import JobQuerySet
 
 Answer = TypeVar("Answer")
-
-DEDUP_COLUMN = "dedup_key"
-"""What the unique violation of an active dedup key names, on every database."""
 
 
 class Portable:

@@ -1,23 +1,31 @@
 """What people do to jobs: cancel, retry, delete, pause, resume."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db import IntegrityError, models, transaction
-from django.db.models import Q
+from django.db import models, transaction
 
+from ..database import Operating, ReapRequest
 from ..ids import batches, ids_of
-from ..querysets import tables_of
-from ..signals import job_settled, send_cancelled
-from ..states import JobStatus, PauseKind, RetryResult
+from ..querysets import JobQuerySet, tables_of
+from ..signals import job_settled, send_cancelled, send_reaped
+from ..states import BulkReport, JobStatus, PauseKind, RetryResult, SkipReason
 from .base import TransitionManager
+from .bulk import BULK_BATCH, BULK_LIMIT, BULK_TIME, Batch, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..models import Job
 
 ERASE_BATCH = 1000
+
+ERASE_ORDER = ("type", "pk")
+"""The rollup's rows are locked in the order of types, across the batches of a transaction too."""
+
+UNENDED_OR_DONE = (JobStatus.PENDING, JobStatus.SUCCEEDED)
+"""Neither running nor to be retried."""
 
 
 class OperatorTransitions(TransitionManager):
@@ -26,16 +34,34 @@ class OperatorTransitions(TransitionManager):
     def cancel(self, jobs: "Job | UUID | Iterable[Job | UUID]") -> set[UUID]:
         """Cancel those of the jobs that are pending; return their ids.
 
-        A running job is left alone: its worker decides how it ends. `job_settled` is sent for
-        each once the change is committed.
+        A running job is left alone: its worker decides how it ends. So is a job that somebody
+        has locked: it may be on its way to running. `job_settled` is sent for each once the
+        change is committed.
         """
-        cancelled = {job_id for job_id in sorted(ids_of(jobs)) if self._cancel(job_id)}
-        if cancelled and job_settled.has_listeners(self.model):
-            ended = list(self.on_write_alias().filter(pk__in=cancelled))
-            transaction.on_commit(
-                lambda: send_cancelled(self.model, ended), using=self.write_alias, robust=True
-            )
+        cancelled: set[UUID] = set()
+        for ids in batches(sorted(ids_of(jobs)), BULK_BATCH):
+            cancelled |= self._cancel(self._among(ids, JobQuerySet.pending))
+            # Most locks are a claimer's that chose another row, and gone by now.
+            cancelled |= self._cancel(self._among(ids, JobQuerySet.pending))
         return cancelled
+
+    def cancel_all(
+        self, jobs: JobQuerySet, *, limit: int = BULK_LIMIT, within: timedelta = BULK_TIME
+    ) -> BulkReport:
+        """Do what `cancel` does with the jobs that are pending, the oldest first.
+
+        Up to `limit` of them are tried, in batches that begin `within` that time; none is waited
+        for. With a limit of 0 nothing changes and the report says what would.
+        """
+        asked = jobs.using(self.write_alias)
+        passed_over = {
+            SkipReason.RUNNING: asked.running().count_up_to(),
+            SkipReason.STATE: asked.terminal().count_up_to(),
+        }
+        eligible = asked.pending().order_by("pk")
+        return sweep(
+            eligible, lambda ids: Batch(self._cancel(ids)), passed_over, limit=limit, within=within
+        )
 
     def retry(self, jobs: "Job | UUID | Iterable[Job | UUID]") -> dict[UUID, RetryResult]:
         """Make failed or cancelled jobs wait again with their counters reset; answer by id.
@@ -43,13 +69,34 @@ class OperatorTransitions(TransitionManager):
         A job in any other state is refused. Of two jobs with one dedup key the first wins; the
         other is reported as a duplicate, and the rest goes on.
         """
-        from .. import enqueueing
-
-        results = {job_id: self._retry(job_id) for job_id in ids_of(jobs)}
-        retried = [job_id for job_id, result in results.items() if result is RetryResult.RETRIED]
-        if retried:
-            enqueueing.announce(self, self.on_write_alias().filter(pk__in=retried))
+        asked = ids_of(jobs)
+        results = dict.fromkeys(asked, RetryResult.REFUSED)
+        for ids in batches(asked, BULK_BATCH):
+            ended = set(self._among(ids, JobQuerySet.retryable))
+            if ended:
+                results |= dict.fromkeys(ended, RetryResult.LOCKED)
+                batch = self._retry([job_id for job_id in ids if job_id in ended])
+                results |= dict.fromkeys(batch.done, RetryResult.RETRIED)
+                results |= {i: RetryResult(reason.value) for i, reason in batch.skipped.items()}
         return results
+
+    def retry_all(
+        self, jobs: JobQuerySet, *, limit: int = BULK_LIMIT, within: timedelta = BULK_TIME
+    ) -> BulkReport:
+        """Do what `retry` does with the jobs that failed or were cancelled, the oldest first.
+
+        `limit` and `within` as for `cancel_all`.
+        """
+        asked = jobs.using(self.write_alias)
+        ended = asked.retryable()
+        passed_over = {
+            SkipReason.RUNNING: asked.running().count_up_to(),
+            SkipReason.STATE: asked.filter(status__in=UNENDED_OR_DONE).count_up_to(),
+            # Left out before the limit: many jobs of one key would fill it at every call.
+            SkipReason.DUPLICATE: ended.with_taken_key().count_up_to(),
+        }
+        eligible = ended.with_free_key().order_by("pk")
+        return sweep(eligible, self._retry, passed_over, limit=limit, within=within)
 
     def delete_jobs(
         self, jobs: "Job | UUID | Iterable[Job | UUID]", *, batch_size: int = ERASE_BATCH
@@ -59,13 +106,56 @@ class OperatorTransitions(TransitionManager):
         The rollup counts the terminal ones, a pending job leaves no trace. A running job is
         refused, and so is one that somebody has locked: it may be on its way to running.
         """
-        # By type, as the rollup's rows are locked in that order across the batches too.
-        asked = self.on_write_alias().filter(pk__in=ids_of(jobs)).order_by("type", "pk")
-        idle = self.on_write_alias().exclude(status=JobStatus.RUNNING).order_by("pk")
+        asked = self.on_write_alias().filter(pk__in=ids_of(jobs)).order_by(*ERASE_ORDER)
         erased: set[UUID] = set()
         for ids in batches(list(asked.values_list("pk", flat=True)), batch_size):
-            erased.update(self._database().erase(idle.filter(pk__in=ids)))
+            erased |= self._erase(ids)
         return erased
+
+    def delete_all(
+        self, jobs: JobQuerySet, *, limit: int = BULK_LIMIT, within: timedelta = BULK_TIME
+    ) -> BulkReport:
+        """Do what `delete_jobs` does with the jobs that are not running.
+
+        `limit` and `within` as for `cancel_all`.
+        """
+        asked = jobs.using(self.write_alias)
+        passed_over = {SkipReason.RUNNING: asked.running().count_up_to()}
+        eligible = asked.deletable().order_by(*ERASE_ORDER)
+        return sweep(
+            eligible, lambda ids: Batch(self._erase(ids)), passed_over, limit=limit, within=within
+        )
+
+    def reset_stuck(
+        self,
+        jobs: JobQuerySet,
+        stuck_threshold: timedelta,
+        max_attempts: int,
+        *,
+        limit: int = BULK_LIMIT,
+        within: timedelta = BULK_TIME,
+    ) -> BulkReport:
+        """End the dead claims of jobs at once, as `reap` does, without the reaper's watch.
+
+        Each write asserts again that the job is stuck. `job_settled` is sent for those that
+        failed once that is committed; workers are told of the others. `limit` and `within` as
+        for `cancel_all`.
+        """
+        asked = jobs.using(self.write_alias)
+        stuck = asked.stuck(stuck_threshold)
+        running = asked.running().count_up_to()
+        passed_over = {
+            SkipReason.RUNNING: max(running - stuck.count_up_to(), 0),
+            SkipReason.STATE: asked.exclude(status=JobStatus.RUNNING).count_up_to(),
+        }
+        request = ReapRequest(stuck_threshold, max_attempts, as_of=None, limit=BULK_BATCH)
+        return sweep(
+            stuck.order_by("pk"),
+            lambda ids: Batch(self._reset(ids, request)),
+            passed_over,
+            limit=limit,
+            within=within,
+        )
 
     def pause(self, kind: str, name: str, *, reason: str = "") -> bool:
         """Stop claims of a queue or a type until `resume`; False when it was paused already.
@@ -95,37 +185,48 @@ class OperatorTransitions(TransitionManager):
     def _controls(self) -> models.QuerySet[Any]:
         return tables_of(self.model).control._default_manager.using(self.write_alias)
 
-    def _cancel(self, job_id: UUID) -> bool:
-        changed = (
-            self.on_write_alias()
-            .pending()
-            .filter(pk=job_id)
-            .update(
-                status=JobStatus.CANCELLED,
-                scheduled_for=None,
-                finished_at=self.now(),
-            )
-        )
-        return bool(changed)
+    def _among(
+        self, ids: "Sequence[UUID]", words: "Callable[[JobQuerySet], JobQuerySet]"
+    ) -> list[UUID]:
+        """Return those of the ids whose jobs the words describe, without locking any."""
+        jobs = words(self.on_write_alias().filter(pk__in=ids))
+        return list(jobs.order_by("pk").values_list("pk", flat=True))
 
-    def _retry(self, job_id: UUID) -> RetryResult:
-        alias = self.write_alias
-        waiting = {
-            "status": JobStatus.PENDING,
-            "attempts": 0,
-            "rate_limit_hits": 0,
-            "rate_limited_at": None,
-            "result": None,
-            "scheduled_for": None,
-            "started_at": None,
-            "finished_at": None,
-        }
-        ended = Q(status__in=[JobStatus.FAILED, JobStatus.CANCELLED])
-        try:
-            with transaction.atomic(using=alias):
-                now = self.now()
-                job = self.on_write_alias().filter(ended, pk=job_id)
-                changed = job.update(ready_at=now, **waiting)
-        except IntegrityError:
-            return RetryResult.DUPLICATE
-        return RetryResult.RETRIED if changed else RetryResult.REFUSED
+    def _cancel(self, ids: "Sequence[UUID]") -> set[UUID]:
+        if not ids:
+            return set()
+        cancelled = self._operating().cancel(ids)
+        if cancelled and job_settled.has_listeners(self.model):
+            transaction.on_commit(
+                lambda: send_cancelled(self.model, cancelled), using=self.write_alias, robust=True
+            )
+        return {job.pk for job in cancelled}
+
+    def _retry(self, ids: "Sequence[UUID]") -> Batch:
+        from .. import enqueueing
+
+        retried = self._operating().retry(ids)
+        if retried.jobs:
+            enqueueing.announce(self, retried.jobs)
+        skipped = dict.fromkeys(retried.duplicates, SkipReason.DUPLICATE)
+        skipped |= dict.fromkeys(retried.disputed, SkipReason.LOCKED)
+        return Batch({job.pk for job in retried.jobs}, skipped)
+
+    def _erase(self, ids: "Sequence[UUID]") -> set[UUID]:
+        idle = self.on_write_alias().deletable().filter(pk__in=ids)
+        return set(self._database().erase(idle.order_by("pk")))
+
+    def _reset(self, ids: "Sequence[UUID]", request: ReapRequest) -> set[UUID]:
+        from .. import enqueueing
+
+        reaped = self._database().reap(self.on_write_alias().filter(pk__in=ids), request)
+        transaction.on_commit(
+            lambda: send_reaped(self.model, reaped), using=self.write_alias, robust=True
+        )
+        waiting = [job.job_id for job in reaped if not job.failed]
+        if waiting:
+            enqueueing.announce(self, self.on_write_alias().filter(pk__in=waiting))
+        return {job.job_id for job in reaped}
+
+    def _operating(self) -> Operating:
+        return Operating(tables_of(self.model), self.write_alias)

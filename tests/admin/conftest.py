@@ -4,7 +4,10 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 
+from tests.admin.people import person
 from tests.factories import JobAttemptFactory, JobFactory
+
+__all__ = ["person"]
 
 SECRET = "swordfish"
 

@@ -9,7 +9,6 @@ from django.utils import timezone
 from django_jobqueue.models import JobAttempt, JobStatsRollup, WorkerProcess
 from tests.admin.conftest import page
 from tests.admin.test_list import cells
-from tests.factories import QueueControlFactory
 
 
 def worker(host, *, seen):
@@ -56,20 +55,7 @@ def test_totals_of_purged_jobs_show_counts_and_the_mean_duration(admin_client):
     assert none["mean_duration"] == "-"
 
 
-def test_a_pause_shows_what_is_paused_since_when_and_why(admin_client):
-    QueueControlFactory(kind="queue", name="mail", reason="the provider is down")
-
-    (pause,) = cells(page(admin_client, "queuecontrol_changelist"))
-
-    assert (pause["kind"], pause["name"], pause["reason"]) == (
-        "queue",
-        "mail",
-        "the provider is down",
-    )
-    assert pause["paused_at"]
-
-
-@pytest.mark.parametrize("name", ["workerprocess", "jobstatsrollup", "queuecontrol"])
+@pytest.mark.parametrize("name", ["workerprocess", "jobstatsrollup"])
 def test_nothing_is_added_there_by_form(admin_client, name):
     assert page(admin_client, f"{name}_add").status_code == 403
 
