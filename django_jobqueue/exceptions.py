@@ -25,6 +25,10 @@ class InvalidSettings(JobQueueError, ImproperlyConfigured):
     """`JOBQUEUE` holds an unknown key or a value that cannot be used."""
 
 
+class InvalidWindow(JobQueueError, ValueError):
+    """Insights were asked for over a window they do not cover: the message names it."""
+
+
 class SetupError(JobQueueError):
     """A worker cannot start: the message says what is wrong and the remedy."""
 

@@ -1,0 +1,1 @@
+"""What a site's own templates load."""
