@@ -6,6 +6,7 @@
 
 import hashlib
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ SETTINGS_NAME = "JOBQUEUE"
 
 CHECK_TAG = "jobqueue"
 """Under which Django runs the package's system checks: `manage.py check --tag jobqueue`."""
+
+DATABASE_CHECK_TAG = "jobqueue_database"
+"""Of those checks, the ones that connect."""
 
 Parser = Callable[[Any], Any]
 
@@ -107,6 +111,24 @@ def text(value: Any) -> str | None:
     raise Unusable("a non-empty string without a path separator, or None")
 
 
+def path(value: Any) -> str | None:
+    """Accept the path of a file, or None."""
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike):
+        name = os.fspath(value)
+        if isinstance(name, str) and name and "\0" not in name:
+            return name
+    raise Unusable("the path of a file, or None")
+
+
+def share(value: Any) -> float:
+    """Accept a number from 0 to 1."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    raise Unusable("a number from 0 to 1")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One key of `JOBQUEUE`: its default and how a value is read."""
@@ -141,6 +163,11 @@ SETTINGS: Mapping[str, Setting] = {
     "NODES_ENABLED": Setting(False, boolean),
     "MAX_ABANDONED": Setting(100, whole_number(0)),
     "MASKED_KEYS": Setting([], names("keys")),
+    "HEALTH_FILE": Setting(None, path),
+    "HEALTH_MAX_AGE": Setting(60, duration(least=1)),
+    "HEALTH_MAX_OVERDUE": Setting(600, duration()),
+    "HEALTH_MAX_STUCK": Setting(0, whole_number(0)),
+    "HEALTH_MAX_FAILING": Setting(0.5, share),
 }
 
 DEFAULTS: Mapping[str, Any] = {key: setting.default for key, setting in SETTINGS.items()}
@@ -159,6 +186,12 @@ class Problem:
 def site_settings() -> Any:
     """Return `JOBQUEUE` as the site wrote it; an empty dict when it did not."""
     return getattr(django_settings, SETTINGS_NAME, None) or {}
+
+
+def is_set(key: str) -> bool:
+    """Whether the site itself gives a value to `key`."""
+    site = site_settings()
+    return isinstance(site, Mapping) and key in site
 
 
 def times_are_aware() -> bool:
@@ -285,6 +318,11 @@ def reload_settings(*, setting: str, **_: Any) -> None:
 
 
 setting_changed.connect(reload_settings)
+
+
+def stuck_threshold() -> timedelta:
+    """Return how long a running job may be without a lease before it counts as stuck."""
+    return timedelta(seconds=settings.STUCK_THRESHOLD)
 
 
 def masked_keys() -> tuple[str, ...]:

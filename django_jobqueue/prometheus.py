@@ -13,18 +13,16 @@ finished jobs cost nothing, however many there are.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import Error as DatabaseFailure
 from django.db import connections, router
-from django.db.models import Count, Min, Sum
+from django.db.models import Count
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from .conf import settings
-from .database.clock import database_now
+from . import insights
 from .logs import get_logger
-from .models import Job, QueueControl, WorkerProcess
+from .models import Job
 
 logger = get_logger(__name__)
 
@@ -35,8 +33,7 @@ OTHER = "other"
 
 RECENTLY = timedelta(minutes=5)
 
-ALIVE_WITHIN = timedelta(seconds=45)
-"""A worker that was not seen for three of its reports is not counted."""
+STATES = ("ready", "scheduled", "running")
 
 Place = tuple[str, str]
 
@@ -106,40 +103,36 @@ def family(name: str) -> GaugeMetricFamily:
 
 def read(using: str) -> Iterator[Sample]:
     """Yield what the database says; raises what it raises."""
-    jobs = Job.objects.using(using)
-    now = database_now(connections[using])
-    yield from waiting_and_running(jobs, now)
-    threshold = timedelta(seconds=settings.STUCK_THRESHOLD)
-    yield "jobqueue_stuck_jobs", (), jobs.stuck(threshold, now=now).count()
-    recent = jobs.terminal().filter(finished_at__gte=now - RECENTLY).order_by()
-    ended = recent.values_list("type", "status").annotate(count=Count("pk"))
-    for place, count in bounded({row[:2]: row[2] for row in ended}, keep_last=True).items():
+    now = insights.now(using)
+    yield from waiting_and_running(now)
+    yield "jobqueue_stuck_jobs", (), now.total.stuck
+    for place, count in bounded(recently_finished(using, now.at), keep_last=True).items():
         yield "jobqueue_recently_finished_jobs", place, count
-    for kind, name in QueueControl.objects.using(using).values_list("kind", "name")[:MOST_PLACES]:
-        yield "jobqueue_paused", (str(kind), name), 1
-    alive = WorkerProcess.objects.using(using).filter(seen_at__gte=now - ALIVE_WITHIN)
-    workers = alive.aggregate(count=Count("pk"), slots=Sum("slots"), busy=Sum("busy"))
-    yield "jobqueue_workers", (), workers["count"]
-    yield "jobqueue_worker_slots", (), workers["slots"] or 0
-    yield "jobqueue_worker_slots_busy", (), workers["busy"] or 0
+    for pause in now.pauses[:MOST_PLACES]:
+        yield "jobqueue_paused", (pause.kind.value, pause.name), 1
+    yield "jobqueue_workers", (), len(now.workers)
+    yield "jobqueue_worker_slots", (), now.slots
+    yield "jobqueue_worker_slots_busy", (), sum(worker.busy for worker in now.workers)
 
 
-def waiting_and_running(jobs: Any, now: datetime) -> Iterator[Sample]:
+def waiting_and_running(now: insights.Now) -> Iterator[Sample]:
     """Yield jobs by type, queue and state, and how long the oldest due ones have waited."""
-    oldest: dict[Place, float] = {}
-    states = {"ready": jobs.ready(), "scheduled": jobs.scheduled(), "running": jobs.running()}
-    for state, found in states.items():
-        grouped = found.order_by().values_list("type", "queue")
-        counts: dict[Place, float] = {}
-        for job_type, queue, count, ready_at in grouped.annotate(Count("pk"), Min("ready_at")):
-            counts[job_type, queue] = count
-            if state != "running" and ready_at <= now:
-                age = (now - ready_at).total_seconds()
-                oldest[job_type, queue] = max(age, oldest.get((job_type, queue), 0.0))
-        for place, count in bounded(counts).items():
+    for state in STATES:
+        counts = {(lane.type, lane.queue): getattr(lane.tally, state) for lane in now.lanes}
+        for place, count in bounded({p: c for p, c in counts.items() if c}).items():
             yield "jobqueue_jobs", (*place, state), count
-    for place, age in sorted(oldest.items(), key=lambda item: -item[1])[:MOST_PLACES]:
-        yield "jobqueue_oldest_due_age_seconds", place, age
+    due = [lane for lane in now.lanes if lane.oldest_due_at is not None]
+    due.sort(key=lambda lane: lane.oldest_due_at or now.at)
+    for lane in due[:MOST_PLACES]:
+        age = now.at - (lane.oldest_due_at or now.at)
+        yield "jobqueue_oldest_due_age_seconds", (lane.type, lane.queue), age.total_seconds()
+
+
+def recently_finished(using: str, at: datetime) -> Mapping[Place, float]:
+    """Return how many jobs of each type ended lately, by how they ended."""
+    recent = Job.objects.using(using).terminal().filter(finished_at__gte=at - RECENTLY)
+    ended = recent.order_by().values_list("type", "status").annotate(count=Count("pk"))
+    return {(job_type, status): count for job_type, status, count in ended}
 
 
 def bounded(counts: Mapping[Place, float], *, keep_last: bool = False) -> dict[Place, float]:

@@ -200,6 +200,7 @@ def test_the_router_names_the_database_of_the_jobs(site):
         "    def db_for_write(self, model, **hints):",
         '        return "jobs" if model._meta.app_label == "django_jobqueue" else None',
         "DATABASE_ROUTERS = [Router()]",
+        'SILENCED_SYSTEM_CHECKS = ["django_jobqueue.W013"]',
     )
 
     done = project.manage("run_jobworker", "--drain")

@@ -1,5 +1,6 @@
 import math
 from datetime import timedelta
+from pathlib import PurePath
 
 import pytest
 from django.test import override_settings
@@ -21,6 +22,8 @@ DURATIONS = {
     "REAPER_INTERVAL": 0.001,
     "STUCK_THRESHOLD": 0.001,
     "HISTORY_RETENTION": 0,
+    "HEALTH_MAX_AGE": 1,
+    "HEALTH_MAX_OVERDUE": 0,
 }
 NUMBERS = {
     "WORKER_CONCURRENCY": None,
@@ -29,9 +32,17 @@ NUMBERS = {
     "MAX_PAYLOAD_BYTES": 2,
     "MAX_RESULT_BYTES": 2,
     "MAX_ABANDONED": 0,
+    "HEALTH_MAX_STUCK": 0,
 }
 FLAGS = ["REAPER_ENABLED", "PURGE_ENABLED", "NOTIFY", "NODES_ENABLED"]
-OTHERS = ["WORKER_MODE", "SYSTEM_MODE_EXTRA_TYPES", "TEMP_PREFIX", "MASKED_KEYS"]
+OTHERS = [
+    "WORKER_MODE",
+    "SYSTEM_MODE_EXTRA_TYPES",
+    "TEMP_PREFIX",
+    "MASKED_KEYS",
+    "HEALTH_FILE",
+    "HEALTH_MAX_FAILING",
+]
 
 
 def callable_mode():
@@ -68,6 +79,12 @@ GOOD = [
     ("SYSTEM_MODE_EXTRA_TYPES", "", ()),
     ("TEMP_PREFIX", None, None),
     ("TEMP_PREFIX", "site-", "site-"),
+    ("HEALTH_FILE", None, None),
+    ("HEALTH_FILE", "/run/site/worker", "/run/site/worker"),
+    ("HEALTH_FILE", PurePath("run") / "worker", "run/worker"),
+    ("HEALTH_MAX_FAILING", 0, 0.0),
+    ("HEALTH_MAX_FAILING", 0.25, 0.25),
+    ("HEALTH_MAX_FAILING", 1, 1.0),
 ]
 BAD = [
     *[
@@ -92,6 +109,8 @@ BAD = [
     ("TEMP_PREFIX", "a\\b"),
     ("TEMP_PREFIX", "a\0b"),
     ("TEMP_PREFIX", 7),
+    *[("HEALTH_FILE", value) for value in ("", "a\0b", 7, True, b"worker", [])],
+    *[("HEALTH_MAX_FAILING", value) for value in (-0.1, 1.1, 50, math.nan, True, "0.5", None)],
 ]
 OVER_ANY_FLOAT = [("JOB_TIMEOUT", 10**400), ("LEASE_CAP", -(10**400))]
 

@@ -48,13 +48,6 @@ def test_the_settings_page_lists_every_setting_with_its_default():
     assert written == dict(conf.DEFAULTS)
 
 
-def test_the_settings_page_lists_every_check():
-    rows = table_rows(ROOT / "docs" / "settings.md", "Id")
-    code = (ROOT / "django_jobqueue" / "checks.py").read_text()
-
-    assert {row[0] for row in rows} == set(re.findall(r"django_jobqueue\.[EW]\d{3}", code))
-
-
 def test_the_first_job_lists_every_argument_of_enqueue():
     rows = table_rows(ROOT / "docs" / "first-job.md", "Argument")
     written = {name.strip("` ") for row in rows for name in row[0].split(",")}

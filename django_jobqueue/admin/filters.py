@@ -12,12 +12,13 @@ from django.db.models import Model, Q, Value
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from ..conf import stuck_threshold
 from ..database.clock import database_clock
 from ..ids import last_id_until
 from ..managers import JobQuerySet
 from ..states import TERMINAL_STATUSES, JobStatus
 from .choices import Names
-from .rows import ShownState, stuck_threshold
+from .rows import ShownState
 
 CLOCK_SLACK = timedelta(hours=1)
 """How far a process's clock may be from the database's before a filter misses its jobs."""

@@ -10,12 +10,11 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from ..conf import settings
+from ..conf import settings, stuck_threshold
 from ..managers import JobQuerySet
 from ..models import Job
 from ..states import COUNT_LIMIT, BulkReport, SkipReason
 from .access import may
-from .rows import stuck_threshold
 
 Text = Any
 """A lazy text. Of those with a count, `number` chooses the form and `count` is what is shown."""

@@ -9,7 +9,7 @@ from django.db.models import BooleanField, DateTimeField, ExpressionWrapper, Q
 from django.db.models.enums import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from ..conf import settings
+from ..conf import stuck_threshold
 from ..database.clock import database_clock
 from ..managers import JobQuerySet
 from ..models import Job
@@ -45,11 +45,6 @@ if TYPE_CHECKING:
 
         class Meta:
             abstract = True
-
-
-def stuck_threshold() -> timedelta:
-    """Return how long a running job may be without a lease."""
-    return timedelta(seconds=settings.STUCK_THRESHOLD)
 
 
 def as_rows(jobs: JobQuerySet) -> "JobQuerySet":

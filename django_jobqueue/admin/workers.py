@@ -1,6 +1,5 @@
 """Worker processes in the admin."""
 
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -12,14 +11,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ..database.clock import database_clock
+from ..insights import ALIVE_WITHIN
 from ..models import WorkerProcess
 from .badges import badge
 from .columns import moment
 from .durations import short_duration
 from .readonly import ReadOnlyAdmin
-
-SILENT_AFTER = timedelta(seconds=60)
-"""A worker reports itself every 15 s; after four reports missed it counts as silent."""
 
 
 @admin.register(WorkerProcess)
@@ -55,5 +52,5 @@ class WorkerProcessAdmin(ReadOnlyAdmin):
     @admin.display(description=_("presence"))
     def presence(self, process: Any) -> SafeString:
         """Whether the process still reports itself; a stopped one removes its row."""
-        silent = process.read_at - process.seen_at > SILENT_AFTER
+        silent = process.read_at - process.seen_at > ALIVE_WITHIN
         return badge("silent", "⚠", _("silent")) if silent else badge("live", "✓", _("live"))

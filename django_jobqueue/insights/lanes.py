@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Min, Q, Value
 
-from ..conf import settings
+from ..conf import stuck_threshold
 from ..models import QueueControl
 from ..querysets import MOMENT, stuck_signals
 from ..states import PauseKind
@@ -92,8 +92,7 @@ def lanes_of(reading: Reading, paused: Iterable[Pause]) -> list[Lane]:
     """
     is_due = Q(scheduled_for__lte=reading.now)
     moment = Value(reading.now, MOMENT)
-    threshold = timedelta(seconds=settings.STUCK_THRESHOLD)
-    is_stuck = Q(*stuck_signals(threshold, moment, moment).values(), _connector=Q.OR)
+    is_stuck = Q(*stuck_signals(stuck_threshold(), moment, moment).values(), _connector=Q.OR)
     jobs = reading.jobs
     counted: list[dict[str, Any]] = [
         *by_lane(jobs.ready(), ready=Count("pk"), oldest_due_at=Min("ready_at"), **WAITING),

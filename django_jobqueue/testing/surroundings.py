@@ -1,6 +1,5 @@
 """What stands around a handler in a test, where a worker would give it connections of its own."""
 
-import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
@@ -10,11 +9,12 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 
+from ..logs import get_logger
 from ..wakeups import Announcement
 from ..worker.event_loop import Outcome
 from ..worker.running import Running
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class CallersThread:

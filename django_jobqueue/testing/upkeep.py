@@ -1,8 +1,6 @@
 """What a worker does beside the jobs, when a test says so."""
 
-from datetime import timedelta
-
-from ..conf import settings
+from ..conf import settings, stuck_threshold
 from ..models import Job
 from ..schedules.declaring import declared
 from ..schedules.firing import agenda, fire
@@ -31,9 +29,8 @@ def reap() -> list[Reaped]:
     Returns what became of each: the job waits again, or failed with its attempts spent.
     """
     manager = Job.objects
-    threshold = timedelta(seconds=settings.STUCK_THRESHOLD)
     reaped: list[Reaped] = []
-    while batch := manager.reap(threshold, settings.MAX_ATTEMPTS):
+    while batch := manager.reap(stuck_threshold(), settings.MAX_ATTEMPTS):
         reaped += batch
     with contained():
         send_reaped(manager.model, reaped)

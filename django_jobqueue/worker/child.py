@@ -36,13 +36,13 @@ def run_child(options: WorkerOptions) -> ExitCode:
     from .process import exit_code, make_pool, run_worker
 
     try:
-        preflight(options.database, options.types, options.queues)
+        preflight(options.database, options.types, options.queues, options.health_file)
         pool = make_pool(options)
     except (SetupError, InvalidSettings) as error:
         print(error, file=sys.stderr)  # noqa: T201 (a program's word to its operator)
         return ExitCode.FAILED
     watch_supervisor(lambda: pool.inbox.put(Misfortune.ORPHANED))
-    return exit_code(run_worker(pool, say))
+    return exit_code(run_worker(pool, say, health_file=options.health_file))
 
 
 def watch_supervisor(on_vanished: Callable[[], None]) -> None:

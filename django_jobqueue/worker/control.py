@@ -39,32 +39,34 @@ def run_until_stopped(
     *,
     on_start: Callable[[], None],
     on_stop: Callable[[Event], None],
+    on_look: Callable[[], None] = lambda: None,
 ) -> Ended:
     """Start the pool, wait until it is done or told to stop, and stop it.
 
     The first SIGTERM or SIGINT ends claiming and gives running jobs `grace` seconds; a second
     one hands them back now. A drained pool, or one that has used up its jobs, waits for what
     runs as long as that takes. `on_start` is called once signals are listened to, `on_stop` when
-    jobs run that the stop has to wait for.
+    jobs run that the stop has to wait for, `on_look` about once a second while this waits.
     """
     with signals_into(pool.inbox):
         if not pool.inbox.empty():  # Told to stop before it began: claim nothing.
             pool.finish()
         pool.start()
         on_start()
-        cause = wait_for_cause(pool)
+        cause = wait_for_cause(pool, on_look)
         pool.finish()
         if pool.busy:
             on_stop(cause)
-        wait_for_slots(pool, cause, grace)
+        wait_for_slots(pool, cause, grace, on_look)
         died = pool.died()
         released = pool.stop(grace=0)
     return Ended(cause, released, died)
 
 
-def wait_for_cause(pool: Pool) -> Event:
+def wait_for_cause(pool: Pool, on_look: Callable[[], None]) -> Event:
     """Return why the pool has to stop."""
     while True:
+        on_look()
         event = next_event(pool, WATCH_SECONDS)
         if event is not None:
             return event
@@ -72,11 +74,12 @@ def wait_for_cause(pool: Pool) -> Event:
             return Misfortune.THREAD_DIED
 
 
-def wait_for_slots(pool: Pool, cause: Event, grace: float) -> None:
+def wait_for_slots(pool: Pool, cause: Event, grace: float, on_look: Callable[[], None]) -> None:
     """Wait until every slot has ended, the grace is over, or a further signal ends the patience."""
     signalled = cause if isinstance(cause, Received) else None
     until = time.monotonic() + grace if bounded(cause) else math.inf
     while (left := until - time.monotonic()) > 0:
+        on_look()
         event = next_event(pool, min(left, WATCH_SECONDS))
         if event is PoolEvent.ENDED:
             return

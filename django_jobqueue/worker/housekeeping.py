@@ -68,6 +68,7 @@ class Housekeeping(Loop):
             logger.warning("The last chore failed", exc_info=True)
 
     def _run(self, chore: Chore) -> float:
+        self.turns()
         try:
             return chore()
         except BaseException:  # SystemExit too must not end a chore.

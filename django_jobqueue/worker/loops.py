@@ -1,6 +1,7 @@
 """The one way a thread of the worker loops: it never dies of an error."""
 
 import threading
+import time
 
 from django.db import connections
 
@@ -25,6 +26,7 @@ class Loop(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.halt = halt
         self.finished = False
+        self.turned_at = time.monotonic()
         self._using = using
         self._backoff = FIRST_BACKOFF_SECONDS
 
@@ -54,7 +56,12 @@ class Loop(threading.Thread):
         """Whether the thread ran and ended without finishing: nothing a step raises does that."""
         return self.ident is not None and not self.is_alive() and not self.finished
 
+    def turns(self) -> None:
+        """Note that the loop goes on."""
+        self.turned_at = time.monotonic()
+
     def _guarded_step(self) -> bool:
+        self.turns()
         try:
             goes_on = self.step()
         except BaseException:  # SystemExit too must not end the loop.

@@ -26,3 +26,4 @@ class WorkerOptions:
     drain: bool = False
     max_jobs: int | None = None
     max_memory: int | None = None
+    health_file: str | None = None

@@ -202,6 +202,12 @@ class Pool:
         """Return the names of threads that died; empty in a healthy pool."""
         return [thread.name for thread in self._threads() if thread.died]
 
+    def stalled(self, seconds: float) -> list[str]:
+        """Return which of the loops that speak for all did not turn for so long; wake them."""
+        self._exchange.wake()
+        loops, now = (self._exchange, self._housekeeping), time.monotonic()
+        return [loop.name for loop in loops if now - loop.turned_at > seconds]
+
     @property
     def busy(self) -> int:
         """How many attempts run right now."""

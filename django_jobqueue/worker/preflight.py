@@ -8,8 +8,8 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
-from .. import registry
-from ..conf import CHECK_TAG
+from .. import healthfile, registry
+from ..conf import CHECK_TAG, DATABASE_CHECK_TAG, settings
 from ..exceptions import SetupError
 from ..logs import get_logger
 from ..models import Job
@@ -20,11 +20,15 @@ PSYCOPG_REMEDY = 'Install it: pip install "django-jobqueue[postgres]".'
 
 
 def preflight(
-    using: str | None, types: Collection[str] | None, queues: Sequence[str] | None
+    using: str | None,
+    types: Collection[str] | None,
+    queues: Sequence[str] | None,
+    health_file: str | None = None,
 ) -> None:
     """Raise SetupError when a worker with these options cannot run."""
     check_no_transaction()
     check_system()
+    check_health_file(settings.HEALTH_FILE if health_file is None else health_file)
     check_names("--queues", queues)
     check_names("--types", types)
     check_types(types)
@@ -33,6 +37,7 @@ def preflight(
     try:
         check_connection(connection)
         check_migrations(connection)
+        check_system(DATABASE_CHECK_TAG, [connection.alias])
     finally:
         if not was_open:  # The main thread needs none while the worker runs.
             connection.close()
@@ -48,15 +53,28 @@ def check_no_transaction() -> None:
         )
 
 
-def check_system() -> None:
-    """Refuse to start with an error of the package's own system checks; log its warnings."""
-    for message in checks.run_checks(tags=[CHECK_TAG]):
+def check_system(tag: str = CHECK_TAG, databases: Sequence[str] | None = None) -> None:
+    """Refuse to start with an error of the package's own system checks; log the other messages.
+
+    Those that connect look only at `databases`.
+    """
+    for message in checks.run_checks(tags=[tag], databases=databases):
         if message.is_silenced():
             continue
         line = f"{message.msg} {message.hint or ''}".strip()
         if message.is_serious():
             raise SetupError(f"{line} ({message.id})")
-        logger.warning("System check: %s (%s)", line, message.id)
+        logger.log(message.level, "System check: %s (%s)", line, message.id)
+
+
+def check_health_file(path: str | None) -> None:
+    """Refuse a health file that cannot be written."""
+    problem = None if path is None else healthfile.problem_of(path)
+    if problem is not None:
+        raise SetupError(
+            f'The health file "{path}" cannot be written: {problem}. '
+            "Name a file in a folder that the worker may write to."
+        )
 
 
 def check_names(option: str, names: Collection[str] | None) -> None:
@@ -107,12 +125,18 @@ def check_connection(connection: BaseDatabaseWrapper) -> None:
         ) from error
 
 
-def check_migrations(connection: BaseDatabaseWrapper) -> None:
-    """Refuse to start on a database that lacks migrations of this package."""
+def missing_migrations(connection: BaseDatabaseWrapper) -> list[str]:
+    """Return the names of this package's migrations that a database lacks."""
     app_label = Job._meta.app_label
     executor = MigrationExecutor(connection)
     targets = [key for key in executor.loader.graph.leaf_nodes() if key[0] == app_label]
-    missing = [m.name for m, _ in executor.migration_plan(targets) if m.app_label == app_label]
+    return [m.name for m, _ in executor.migration_plan(targets) if m.app_label == app_label]
+
+
+def check_migrations(connection: BaseDatabaseWrapper) -> None:
+    """Refuse to start on a database that lacks migrations of this package."""
+    app_label = Job._meta.app_label
+    missing = missing_migrations(connection)
     if missing:
         option = "" if connection.alias == DEFAULT_DB_ALIAS else f" --database {connection.alias}"
         raise SetupError(

@@ -11,6 +11,7 @@ from .drain import leftovers
 from .events import PoolEvent
 from .options import ExitCode, WorkerOptions
 from .pool import Pool
+from .vitals import Vitals
 
 Say = Callable[[str], None]
 
@@ -32,15 +33,23 @@ def make_pool(options: WorkerOptions) -> Pool:
     )
 
 
-def run_worker(pool: Pool, say: Say) -> Ended:
-    """Run a pool until it is done or told to stop, and say so, a line at a time."""
+def run_worker(pool: Pool, say: Say, *, health_file: str | None = None) -> Ended:
+    """Run a pool until it is done or told to stop, and say so, a line at a time.
+
+    `health_file`: the path of a file that is fresh while the worker is alive.
+    """
     grace: float = settings.SHUTDOWN_GRACE
-    ended = run_until_stopped(
-        pool,
-        grace,
-        on_start=lambda: say(started(pool)),
-        on_stop=lambda cause: say(stopping(pool, cause, grace)),
-    )
+    vitals = Vitals(health_file, pool)
+    try:
+        ended = run_until_stopped(
+            pool,
+            grace,
+            on_start=lambda: say(started(pool)),
+            on_stop=lambda cause: say(stopping(pool, cause, grace)),
+            on_look=vitals.beat,
+        )
+    finally:
+        vitals.end()
     say(summary(pool, ended))
     if ended.cause is PoolEvent.DRAINED:
         say(left_over(pool))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
-from ..conf import settings
+from ..conf import settings, stuck_threshold
 from ..job_context import log_fields
 from ..logs import get_logger
 from ..managers import REAP_BATCH, JobManager
@@ -148,7 +148,7 @@ class Reaper:
         return cls(
             manager,
             interval=timedelta(seconds=settings.REAPER_INTERVAL),
-            stuck_threshold=timedelta(seconds=settings.STUCK_THRESHOLD),
+            stuck_threshold=stuck_threshold(),
             max_attempts=settings.MAX_ATTEMPTS,
             on_requeued=on_requeued,
             clock=clock,

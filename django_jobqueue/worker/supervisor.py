@@ -9,7 +9,7 @@ import os
 import queue
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -19,6 +19,7 @@ from ..logs import get_logger
 from .child import child
 from .options import ExitCode, WorkerOptions
 from .signals import Received, signals_held_back, signals_into
+from .vitals import ChildSign, SupervisedVitals
 
 logger = get_logger(__name__)
 
@@ -56,6 +57,7 @@ class Supervisor:
         self._first_signal: Received | None = None
         self._deadline = math.inf
         self._exit_code = ExitCode.CLEAN
+        self._vitals = SupervisedVitals(options.health_file)
 
     def run(self) -> ExitCode:
         """Run to the end; FAILED when a child ended badly after the stop began, or was killed."""
@@ -66,7 +68,9 @@ class Supervisor:
                 self._pass_signals_on()
                 for place in self._places:
                     self._look_at(place)
+                self._vitals.beat(self._signs())
                 self._wait()
+        self._vitals.end(len(self._places))
         return self._exit_code
 
     @property
@@ -107,9 +111,19 @@ class Supervisor:
             logger.error("Worker process %d did not stop in time; killed", place.process.pid)
             place.process.kill()
 
+    def _signs(self) -> list[ChildSign | None]:
+        """Return where each child that should be there shows that it is alive."""
+        return [self._sign(place) for place in self._places if not place.done]
+
+    def _sign(self, place: Place) -> ChildSign | None:
+        path = self._vitals.file_of(place.number)
+        pid = None if place.process is None else place.process.pid
+        return None if path is None or pid is None else ChildSign(path, pid)
+
     def _start(self, place: Place) -> None:
+        options = replace(self._options, health_file=self._vitals.file_of(place.number))
         place.process = self._spawn.Process(
-            target=child, args=(self._options,), name=f"jobworker-{place.number}"
+            target=child, args=(options,), name=f"jobworker-{place.number}"
         )
         with signals_held_back():
             place.process.start()

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import traceback
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -53,6 +53,11 @@ class Command(BaseCommand):
             "--max-memory", type=positive, metavar="MIB", help="end a process that has grown so far"
         )
         parser.add_argument("--database", metavar="ALIAS", help="the database of the jobs table")
+        parser.add_argument(
+            "--health-file",
+            metavar="PATH",
+            help="keep this file fresh while the worker is alive (HEALTH_FILE)",
+        )
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run as a process of its own, which ends at once, whatever threads remain."""
@@ -78,11 +83,13 @@ class Command(BaseCommand):
             **{field.name: arguments[field.name] for field in fields(WorkerOptions)}
         )
         try:
-            preflight(options.database, options.types, options.queues)
+            preflight(options.database, options.types, options.queues, options.health_file)
+            if options.health_file is None:
+                options = replace(options, health_file=settings.HEALTH_FILE)
             if (arguments["processes"] or 1) > 1:
                 self.supervise(arguments["processes"], options)
                 return
-            ended = run_worker(make_pool(options), self.say)
+            ended = run_worker(make_pool(options), self.say, health_file=options.health_file)
         except (SetupError, InvalidSettings) as error:
             raise CommandError(str(error)) from error
         if ended.died:

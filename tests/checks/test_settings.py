@@ -48,6 +48,10 @@ def test_a_dict_that_is_none_is_e002():
         assert ids(checks.run_checks(tags=[CHECK_TAG])) == ["E002"]
 
 
+def test_advice_is_given_beside_an_unknown_key():
+    assert ids(found(TYPO=1, WORKER_MODE="sytem")) == ["E001", "W001"]
+
+
 def test_every_mistake_is_told_and_advice_waits_for_their_end():
     messages = found(TYPO=1, NOTIFY="no", LEASE_CAP=-1, WORKER_MODE="sytem")
 
