@@ -8,8 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
-from .cron import problems_of
+from .cron import MOST_CATCH_UP, problems_of
 from .ids import uuid7
 from .managers import JobManager, JobQuerySet
 from .states import (
@@ -184,9 +185,9 @@ class JobStatsRollup(models.Model):
     """What purged jobs of one type add up to, so that totals outlive the rows."""
 
     type = models.CharField(_("type"), max_length=200, unique=True)
-    succeeded_count = models.PositiveBigIntegerField(_("succeeded"), default=0)
-    failed_count = models.PositiveBigIntegerField(_("failed"), default=0)
-    cancelled_count = models.PositiveBigIntegerField(_("cancelled"), default=0)
+    succeeded_count = models.PositiveBigIntegerField(pgettext_lazy("jobs", "succeeded"), default=0)
+    failed_count = models.PositiveBigIntegerField(pgettext_lazy("jobs", "failed"), default=0)
+    cancelled_count = models.PositiveBigIntegerField(pgettext_lazy("jobs", "cancelled"), default=0)
     duration_sum = models.FloatField(
         _("duration sum"), default=0.0, help_text=_("Seconds, of the counted samples.")
     )
@@ -222,7 +223,7 @@ class QueueControl(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
+        return f"{self.get_kind_display()} {self.name}"
 
 
 class WorkerProcess(models.Model):
@@ -250,6 +251,20 @@ class WorkerProcess(models.Model):
 
 
 TICKS = ("last_tick_at", "next_tick_at")
+
+REFUSALS = {
+    "cron": _(
+        "“%(value)s” names no time. Expected: minute, hour, day of month, month and day of week, "
+        "such as “0 3 * * *”."
+    ),
+    "timezone": _(
+        "“%(value)s” is no time zone that is known here. Expected: a name such as “UTC” or "
+        "“Europe/Berlin”."
+    ),
+    "limit": _("The limit is a whole number from 1 to %(most)s."),
+    "payload": _("The payload is no JSON object: it has to be written in braces."),
+}
+"""What people read beside a field of a schedule that could never fire."""
 
 
 class Schedule(models.Model):
@@ -305,11 +320,20 @@ class Schedule(models.Model):
 
     def clean(self) -> None:
         """Refuse what could never fire, as `@schedule` does."""
-        problems = problems_of(self.cron, self.timezone, self.limit)
+        problems = set(problems_of(self.cron, self.timezone, self.limit))
         if not isinstance(self.payload, dict):
-            problems["payload"] = "payload is no JSON object"
+            problems.add("payload")
         if problems:
-            raise ValidationError({field: f"{text}." for field, text in problems.items()})
+            raise ValidationError(
+                {
+                    field: ValidationError(
+                        REFUSALS[field],
+                        "invalid",
+                        {"value": getattr(self, field), "most": MOST_CATCH_UP},
+                    )
+                    for field in problems
+                }
+            )
 
     def edited_fields(self) -> frozenset[str]:
         """Return the names of the columns that people edit."""

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 DEFAULT_QUEUE = "default"
 LAST_ERROR_LENGTH = 2_000
@@ -56,9 +57,9 @@ class SettleOutcome(TextChoices):
 class WorkerMode(TextChoices):
     """What a worker claims: everything, what is not offered to nodes, or nothing."""
 
-    ALL = "all", _("all")
-    SYSTEM = "system", _("system")
-    OFF = "off", _("off")
+    ALL = "all", pgettext_lazy("worker mode", "all")
+    SYSTEM = "system", pgettext_lazy("worker mode", "system")
+    OFF = "off", pgettext_lazy("worker mode", "off")
 
 
 class RetryResult(TextChoices):

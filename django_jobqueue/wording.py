@@ -1,9 +1,12 @@
-"""Durations as people say them, translated."""
+"""Durations, moments and modes as people say them, translated."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.utils.formats import number_format
-from django.utils.translation import gettext, ngettext
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext, ngettext, pgettext
+
+from .states import WorkerMode
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -21,15 +24,15 @@ def in_words(duration: timedelta | float) -> str:
         return gettext("less than a second")
     if seconds < 2 * MINUTE - MINUTE / 2:
         count = round(seconds)
-        return ngettext("%(count)s second", "%(count)s seconds", count) % {"count": count}
+        return counted(ngettext("%(count)s second", "%(count)s seconds", count), count)
     if seconds < 2 * HOUR - HOUR / 2:
         count = round(seconds / MINUTE)
-        return ngettext("%(count)s minute", "%(count)s minutes", count) % {"count": count}
+        return counted(ngettext("%(count)s minute", "%(count)s minutes", count), count)
     if seconds < 2 * DAY:
         count = round(seconds / HOUR)
-        return ngettext("%(count)s hour", "%(count)s hours", count) % {"count": count}
+        return counted(ngettext("%(count)s hour", "%(count)s hours", count), count)
     count = round(seconds / DAY)
-    return ngettext("%(count)s day", "%(count)s days", count) % {"count": count}
+    return counted(ngettext("%(count)s day", "%(count)s days", count), count)
 
 
 def measured(seconds: float | None) -> str:
@@ -50,3 +53,26 @@ def digits(number: float) -> str:
     rounded = round(number, 1)
     whole = rounded >= MANY or rounded.is_integer()
     return str(number_format(rounded, 0 if whole else 1))
+
+
+def estimated(seconds: float) -> str:
+    """Return an estimate in seconds as people say it after "about": "1 second" at least."""
+    return in_words(max(seconds, 1.0))
+
+
+def counted(words: str, count: int) -> str:
+    """Return words with the count in them, as the reader's language writes it."""
+    return words % {"count": number_format(count, force_grouping=True)}
+
+
+def exact(at: datetime) -> str:
+    """Return a moment to the second, in the current time zone, named, as the language writes it."""
+    local = timezone.localtime(at) if timezone.is_aware(at) else at
+    # Django's own formats leave out the seconds, by which people find a line of a log.
+    words = pgettext("format of a date with seconds and zone", "Y-m-d H:i:s T")
+    return str(date_format(local, words)).strip()
+
+
+def mode_in_words(mode: str) -> str:
+    """Return what a worker's mode is called; as it is when this release knows no such mode."""
+    return str(WorkerMode(mode).label) if mode in WorkerMode.values else mode

@@ -99,6 +99,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
 
     assert packaged == written
     assert "django_jobqueue/py.typed" in packaged
+    for language in ("de", "es"):
+        assert f"django_jobqueue/locale/{language}/LC_MESSAGES/django.mo" in packaged
     assert "django_jobqueue/migrations/0001_initial.py" in packaged
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

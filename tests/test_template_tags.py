@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.template import Context, Template
+from django.utils import translation
 
 from tests.factories import JobFactory, QueueControlFactory
 from tests.insights.rows import history, now, worker
@@ -92,3 +93,37 @@ def test_a_list_of_jobs_costs_one_look_and_a_statement_a_job(django_assert_max_n
 
     with django_assert_max_num_queries(6 + 10):
         said("{% for job in jobs %}{% job_eta job %}{% endfor %}", jobs=jobs)
+
+
+@pytest.mark.parametrize(
+    ("language", "eta_words", "position_words"),
+    [
+        ("de", "etwa 4 Minuten", "1 Auftrag davor"),
+        ("es", "aproximadamente 4 minutos", "1 trabajo por delante"),
+    ],
+)
+def test_it_speaks_the_language_of_the_page(language, eta_words, position_words):
+    history(30, seconds=120, type="a")
+    worker("a", slots=1)
+    JobFactory(type="a")
+    job = JobFactory(type="a")
+
+    with translation.override(language):
+        assert eta(job) == eta_words
+        assert said("{% job_position job %}", job=job) == position_words
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("de", ["fertig", "fehlgeschlagen", "abgebrochen", "noch nicht genügend Verlauf"]),
+        ("es", ["terminado", "fallido", "cancelado", "todavía sin historial suficiente"]),
+    ],
+)
+def test_what_became_of_a_job_is_translated(language, words):
+    states = ("succeeded", "failed", "cancelled")
+    jobs = [JobFactory(type="a", **{state: True}) for state in states]
+    jobs.append(JobFactory(type="b"))
+
+    with translation.override(language):
+        assert [eta(job) for job in jobs] == words

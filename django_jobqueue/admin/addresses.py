@@ -24,9 +24,8 @@ def list_url(page: "ModelAdmin[Any]") -> str:
 
 
 def gone(page: "ModelAdmin[Any]", request: HttpRequest, object_id: object) -> HttpResponse:
-    """Send the user to the list, saying that there is no such row."""
-    words = {"name": page.opts.verbose_name, "id": object_id}
-    text = _("There is no %(name)s with the id %(id)s. It may have been deleted.") % words
+    """Send the user to the list, saying that there is no such job."""
+    text = _("There is no job with the id %(id)s. It may have been deleted.") % {"id": object_id}
     page.message_user(request, text, messages.WARNING)
     return HttpResponseRedirect(list_url(page))
 

@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
-from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,6 +16,7 @@ from ..conf import settings
 from ..masking import masked_text
 from ..policy import max_attempts_for
 from ..states import JobStatus
+from ..wording import exact
 from .badges import badge
 from .durations import short_duration
 from .rows import ShownState, duration_of, error_class_of, state_of
@@ -46,9 +46,9 @@ ERROR_LENGTH = 120
 
 def moment(value: datetime, text: str) -> SafeString:
     """Return a text that tells the full time to those who point at it."""
-    local = localtime(value) if is_aware(value) else value
-    shown = local.isoformat(sep=" ", timespec="seconds")
-    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), shown, text)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', value.isoformat(), exact(value), text
+    )
 
 
 class JobColumns:

@@ -10,13 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timezone import is_aware, localtime
 from django.utils.translation import gettext as _
 
 from .. import registry
 from ..managers import JobQuerySet
 from ..models import QueueControl
 from ..states import JobStatus, PauseKind
+from ..wording import digits, exact
 from .access import may, may_view_payloads
 from .addresses import gone, render, url_of
 from .carried import error_text, pretty_json
@@ -178,7 +178,7 @@ def times_of(row: "Row") -> list[tuple[str, Any]]:
 
 def claim_of(row: "Row") -> list[tuple[str, Any]]:
     """Return who runs, or ran, the job."""
-    lease = None if row.lease_seconds is None else f"{row.lease_seconds:g}"
+    lease = None if row.lease_seconds is None else digits(row.lease_seconds)
     return present(
         (_("executor"), row.get_executor_display()),
         (_("worker"), row.worker),
@@ -214,11 +214,10 @@ def instant(moment: datetime | None, row: "Row") -> SafeString | None:
         return None
     distance = row.read_at - moment
     text = _("%(duration)s ago") if distance.total_seconds() >= 0 else _("in %(duration)s")
-    local = localtime(moment) if is_aware(moment) else moment
     return format_html(
         '<time datetime="{}">{}</time> <span class="jobqueue-note">{}</span>',
-        local.isoformat(),
-        local.strftime("%Y-%m-%d %H:%M:%S %Z").strip(),
+        moment.isoformat(),
+        exact(moment),
         text % {"duration": elapsed(abs(distance))},
     )
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from ..charts import Bar, Column, bars, columns
 from ..insights import EDGES, Estimate, Overview, Spread, Tally, Totals
@@ -99,8 +100,10 @@ def activity_figure(overview: Overview) -> Figure:
         for part, row in zip(activity.slices, rows, strict=True)
     ]
     title = _("Throughput and failures")
-    description = _(
-        "%(succeeded)s jobs succeeded and %(failed)s failed; each column stands for %(step)s."
+    description = ngettext(
+        "%(succeeded)s job succeeded and %(failed)s failed; each column stands for %(step)s.",
+        "%(succeeded)s jobs succeeded and %(failed)s failed; each column stands for %(step)s.",
+        activity.succeeded,
     ) % {
         "succeeded": shown(activity.succeeded),
         "failed": shown(activity.failed),
@@ -132,7 +135,11 @@ def distribution_figure(overview: Overview) -> Figure:
     description = (
         _("No job succeeded in the window.")
         if overall is None
-        else _("Half of %(count)s jobs took at most %(p50)s, nineteen of twenty at most %(p95)s.")
+        else ngettext(
+            "%(count)s job took %(p50)s.",
+            "Half of %(count)s jobs took at most %(p50)s, nineteen of twenty at most %(p95)s.",
+            overall.samples,
+        )
         % {
             "count": shown(overall.samples),
             "p50": measured(overall.p50),
@@ -171,7 +178,11 @@ def backlog_figure(overview: Overview) -> Figure:
     ]
     title = _("Backlog by type")
     total = overview.now.total
-    description = _("%(pending)s jobs wait and %(running)s run.") % {
+    description = ngettext(
+        "%(pending)s job waits; running: %(running)s.",
+        "%(pending)s jobs wait; running: %(running)s.",
+        total.pending,
+    ) % {
         "pending": shown(total.pending),
         "running": shown(total.running),
     }

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from ..insights import Now, Overview
-from ..wording import in_words
+from ..wording import estimated, in_words
 
 MANY_FAIL = 0.1
 """From this share of failed jobs on, it is a problem."""
@@ -133,7 +133,7 @@ def backlog(overview: Overview) -> Iterator[str]:
     if seconds is None:
         yield _("When the backlog will be gone cannot be said yet: see the types below.")
     else:
-        yield _("The backlog will be gone in about %(time)s.") % {"time": in_words(seconds)}
+        yield _("The backlog will be gone in about %(time)s.") % {"time": estimated(seconds)}
 
 
 def listed(names: Sequence[str]) -> str:

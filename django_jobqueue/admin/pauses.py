@@ -1,5 +1,6 @@
 """Pauses of queues and types in the admin: what is paused, and how to pause and resume."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -31,9 +32,27 @@ MOST_SHOWN = 1_000
 QUEUE_LENGTH = 100
 """The longest name of a queue; that of a type may be as long as the column."""
 
-PAUSED = gettext_lazy("The %(kind)s %(name)s is paused.")
-PAUSED_BEFORE = gettext_lazy("The %(kind)s %(name)s was paused already.")
-RESUMED = gettext_lazy("The %(kind)s %(name)s is no longer paused.")
+# A whole sentence for each kind: in other languages they differ in more than one word.
+PAUSE = {
+    PauseKind.QUEUE: gettext_lazy("Pause the queue %(name)s?"),
+    PauseKind.TYPE: gettext_lazy("Pause the type %(name)s?"),
+}
+PAUSED = {
+    PauseKind.QUEUE: gettext_lazy("The queue %(name)s is paused."),
+    PauseKind.TYPE: gettext_lazy("The type %(name)s is paused."),
+}
+PAUSED_BEFORE = {
+    PauseKind.QUEUE: gettext_lazy("The queue %(name)s was paused already."),
+    PauseKind.TYPE: gettext_lazy("The type %(name)s was paused already."),
+}
+RESUME = {
+    PauseKind.QUEUE: gettext_lazy("Resume the queue %(name)s?"),
+    PauseKind.TYPE: gettext_lazy("Resume the type %(name)s?"),
+}
+RESUMED = {
+    PauseKind.QUEUE: gettext_lazy("The queue %(name)s is no longer paused."),
+    PauseKind.TYPE: gettext_lazy("The type %(name)s is no longer paused."),
+}
 
 
 class PauseForm(forms.Form):
@@ -121,12 +140,12 @@ class QueueControlAdmin(ReadOnlyAdmin):
         if CONFIRMED not in request.POST:
             return self._ask(
                 request,
-                _("Pause the %(kind)s %(name)s?") % words(pause["kind"], pause["name"]),
+                said(PAUSE, pause["kind"], pause["name"]),
                 _("Workers claim no more of its jobs until it is resumed. Running jobs finish."),
                 list(pause.items()),
             )
         created = Job.objects.pause(pause["kind"], pause["name"], reason=pause["reason"])
-        done = (PAUSED if created else PAUSED_BEFORE) % words(pause["kind"], pause["name"])
+        done = said(PAUSED if created else PAUSED_BEFORE, pause["kind"], pause["name"])
         self.message_user(request, done, messages.SUCCESS if created else messages.WARNING)
         if created:
             self._note(request, ADDITION, pause["kind"], pause["name"], pause["reason"])
@@ -144,13 +163,13 @@ class QueueControlAdmin(ReadOnlyAdmin):
         elif CONFIRMED not in request.POST:
             return self._ask(
                 request,
-                _("Resume the %(kind)s %(name)s?") % words(pause.kind, pause.name),
+                said(RESUME, pause.kind, pause.name),
                 _("Workers claim its jobs again at once."),
                 [],
             )
         else:
             resumed = Job.objects.resume(pause.kind, pause.name)
-            self.message_user(request, RESUMED % words(pause.kind, pause.name), messages.SUCCESS)
+            self.message_user(request, said(RESUMED, pause.kind, pause.name), messages.SUCCESS)
             if resumed:
                 self._note(request, DELETION, pause.kind, pause.name, pause.reason)
         return HttpResponseRedirect(list_url(self))
@@ -174,9 +193,9 @@ class QueueControlAdmin(ReadOnlyAdmin):
         return render(self, request, f"queuecontrol/{name}", context)
 
     def _note(self, request: HttpRequest, flag: int, kind: str, name: str, text: str) -> None:
-        audit.note(request, self.model, flag, f"{PauseKind(kind).value} {name}", text)
+        audit.note(request, self.model, flag, f"{PauseKind(kind).label} {name}", text)
 
 
-def words(kind: str, name: str) -> dict[str, str]:
-    """Return what a text about a pause names."""
-    return {"kind": str(PauseKind(kind).label), "name": name}
+def said(sentences: Mapping[PauseKind, Any], kind: str, name: str) -> str:
+    """Return the sentence for a kind, about what is called that."""
+    return str(sentences[PauseKind(kind)] % {"name": name})

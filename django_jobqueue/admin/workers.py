@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from ..database.clock import database_clock
 from ..insights import ALIVE_WITHIN
 from ..models import WorkerProcess
+from ..wording import mode_in_words
 from .badges import badge
 from .columns import moment
 from .durations import short_duration
@@ -23,7 +24,12 @@ from .readonly import ReadOnlyAdmin
 class WorkerProcessAdmin(ReadOnlyAdmin):
     """Worker processes as they last reported themselves."""
 
-    list_display = ("host", "pid", "version", "mode", "busy_slots", "last_seen", "presence")
+    list_display = ("host", "pid", "version", "mode_name", "busy_slots", "last_seen", "presence")
+    fields = (
+        *("host", "pid", "version", "mode_name", "slots", "busy", "types", "queues"),
+        *("started_at", "seen_at"),
+    )
+    readonly_fields = fields
     ordering = ("host", "pid")
 
     class Media:
@@ -35,6 +41,11 @@ class WorkerProcessAdmin(ReadOnlyAdmin):
         read_at = ExpressionWrapper(clock, output_field=DateTimeField())
         rows: QuerySet[Any] = super().get_queryset(request).annotate(read_at=read_at)
         return rows
+
+    @admin.display(description=_("mode"), ordering="mode")
+    def mode_name(self, process: WorkerProcess) -> str:
+        """What the process claims."""
+        return mode_in_words(process.mode)
 
     @admin.display(description=_("busy slots"))
     def busy_slots(self, process: WorkerProcess) -> str:

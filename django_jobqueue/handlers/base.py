@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+from django.utils.functional import Promise
+
 from ..policy import ExecutionProfile
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ class JobHandler(ABC):
     provider: str | None = None
     """The key under which rate limits are shared; None shares none."""
 
-    label: str = ""
-    """What people read in the admin; empty shows the type."""
+    label: str | Promise = ""
+    """What people read in the admin, may be lazily translated; empty shows the type."""
 
     result_schema: ClassVar[dict[str, Any] | None] = None
     """JSON Schema of the result that a node returns; needed to be node-eligible."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.utils.functional import Promise
+
 from ..policy import ExecutionProfile
 from .base import JobHandler
 
@@ -25,7 +27,7 @@ class FunctionHandler(JobHandler):
         *,
         profile: ExecutionProfile | None,
         provider: str | None,
-        label: str,
+        label: str | Promise,
     ) -> None:
         self.function = function
         self.type = job_type
@@ -56,7 +58,7 @@ def job_handler(
     max_runtime: timedelta | float | None = None,
     max_attempts: int | None = None,
     provider: str | None = None,
-    label: str = "",
+    label: str | Promise = "",
 ) -> Callable[[Process], FunctionHandler]:
     """Register the decorated function as the handler of `job_type`.
 

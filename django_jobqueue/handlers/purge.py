@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import router
+from django.utils.translation import gettext_lazy
 
 from .. import registry
 from ..conf import settings
@@ -21,7 +22,7 @@ class PurgeHistory(JobHandler):
     """Deletes terminal jobs older than `HISTORY_RETENTION`; their totals stay in the rollup."""
 
     type = PURGE_TYPE
-    label = "Purge of old jobs"
+    label = gettext_lazy("Purge of old jobs")
     profile = ExecutionProfile(max_runtime=timedelta(hours=1))
 
     def process(self, job: Job) -> dict[str, Any]:

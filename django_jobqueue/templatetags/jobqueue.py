@@ -12,7 +12,7 @@ from ..insights import Estimate, Forecast
 from ..insights.questions import alias_of
 from ..models import Job
 from ..states import JobStatus
-from ..wording import in_words
+from ..wording import estimated
 
 register = template.Library()
 
@@ -68,16 +68,16 @@ def eta_in_words(forecast: Forecast, job: Job) -> str:
     if estimate is None or estimate.seconds is None:
         return _("running, not enough history yet") if runs else _("not enough history yet")
     if runs:
-        return _("running, about %(time)s left") % {"time": in_words(estimate.seconds)}
+        return _("running, about %(time)s left") % {"time": estimated(estimate.seconds)}
     return waiting_in_words(estimate, due=job.scheduled_for is None)
 
 
 def waiting_in_words(estimate: Estimate, *, due: bool) -> str:
     """Return when a waiting job will be done, or start where its time has not come."""
     if not due and estimate.starts_in:
-        return _("starts in about %(time)s") % {"time": in_words(estimate.starts_in)}
+        return _("starts in about %(time)s") % {"time": estimated(estimate.starts_in)}
     words = _("more than %(time)s") if estimate.at_least else _("about %(time)s")
-    return words % {"time": in_words(estimate.seconds or 0.0)}
+    return words % {"time": estimated(estimate.seconds or 0.0)}
 
 
 def position_in_words(forecast: Forecast, job: Job) -> str:

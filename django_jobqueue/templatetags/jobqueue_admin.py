@@ -3,7 +3,11 @@
 from django import template
 from django.utils.formats import number_format
 
+from ..wording import exact, mode_in_words
+
 register = template.Library()
+register.filter("exact", exact)
+register.filter("mode_in_words", mode_in_words)
 
 
 @register.filter

@@ -23,7 +23,12 @@ def test_a_worker_shows_its_slots_and_whether_it_still_reports_itself(admin_clie
 
     alive, gone = cells(page(admin_client, "workerprocess_changelist"))
 
-    assert {"host": "alive", "pid": "7", "version": "1.2.3", "mode": "all"}.items() <= alive.items()
+    assert {
+        "host": "alive",
+        "pid": "7",
+        "version": "1.2.3",
+        "mode_name": "all",
+    }.items() <= alive.items()
     assert alive["busy_slots"] == "3 / 4"
     assert alive["last_seen"] == "10 s ago"
     assert alive["presence"] == "✓ live"

@@ -23,6 +23,7 @@ from django_jobqueue.worker.queue_connection import queue_connection
 from tests.claims import LEASE, claim_of, claimed, failure, success, tokens
 from tests.factories import JobFactory
 from tests.marks import on_postgresql
+from tests.processes import eventually
 
 pytestmark = [on_postgresql, pytest.mark.django_db]
 
@@ -253,6 +254,29 @@ class Backlog:
                     act()
                 for count in COUNTS:
                     claim_along_the_lanes(count)
+        self.let_the_dead_be_seen(acts["look"])
+
+    def let_the_dead_be_seen(self, look):
+        """Wait for whatever else the server does, in its other databases too.
+
+        While an older transaction runs, a search cannot mark the entries of claimed jobs that it
+        meets as dead, and so meets them again: the next one finds them marked.
+        """
+        self.tell("CREATE TEMPORARY TABLE IF NOT EXISTS mark AS SELECT pg_current_xact_id() AS now")
+        self.tell("UPDATE mark SET now = pg_current_xact_id()")
+        eventually(self.is_alone, "an older transaction goes on")
+        with as_default(self.worker):
+            look()
+            for count in COUNTS:
+                claim_along_the_lanes(count)
+
+    def is_alone(self):
+        with self.site.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity, mark"
+                " WHERE pid <> pg_backend_pid() AND age(backend_xmin) > age(now::xid)"
+            )
+            return cursor.fetchone() == (0,)
 
     def take(self, when, wrapper):
         Job.objects.filter(scheduled_for__isnull=False).delete()

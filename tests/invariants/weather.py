@@ -48,8 +48,9 @@ class Weather:
         self._replace_failed_starts()
         if now >= self._next_at:
             self._next_at = now + random.uniform(*PAUSES)
-            index = random.choice([i for i, w in enumerate(self._workers) if is_at_work(w)] or [0])
-            if self._workers[index] not in self._halted_until:
+            at_work = [index for index, worker in enumerate(self._workers) if is_at_work(worker)]
+            index = random.choice(at_work) if at_work else None
+            if index is not None and self._workers[index] not in self._halted_until:
                 getattr(self, f"_{next(self._blows)}")(index)
         if random.random() < 0.05:
             self._cut()
@@ -62,8 +63,12 @@ class Weather:
         return all(map(is_at_work, self._workers))
 
     def stop(self):
-        """Stop the workers in good order; return how those ended that were asked to."""
+        """Stop the workers in good order; return how those ended that were asked to.
+
+        A process that is still starting has nothing yet that would end it in good order.
+        """
         for worker in self._workers:
+            worker.wait_until_started()
             worker.terminate()
         return [worker.exit_code() for worker in [*self._leaving, *self._workers]]
 

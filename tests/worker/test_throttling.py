@@ -87,7 +87,7 @@ class TestAClosedGate:
         pool.start()
         eventually(lambda: provider.refused_at, "nobody called")
         eventually(
-            lambda: pool.busy == 0 and pool.outcomes[SettleOutcome.RATE_LIMIT_DEFERRED],
+            lambda: pool.busy == 0 and Job.objects.filter(rate_limit_hits=1).exists(),
             "the slots do not come free",
             WAIT_SECONDS / 2,
         )
