@@ -202,12 +202,14 @@ class BulkReport:
 
     `done`: how many jobs were changed. `reasons`: how many were left as they are, by why; of
     those in another state at most `COUNT_LIMIT` are counted. `remaining`: how many still match
-    and were not tried; `COUNT_LIMIT` stands for that many or more.
+    and were not tried; `COUNT_LIMIT` stands for that many or more. `error`: what the database
+    refused after some were changed, which ended it; `remaining` is then at least that many.
     """
 
     done: int
     reasons: Mapping[SkipReason, int] = field(default_factory=dict)
     remaining: int = 0
+    error: Exception | None = None
 
     @property
     def skipped(self) -> int:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 from django.db import connections
 
 from tests import databases
+from tests.throwaway_postgres import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 40
@@ -34,6 +36,12 @@ def eventually(condition, what, seconds=SECONDS):
 def counted(pool, outcomes):
     """Wait until the pool has counted these outcomes: it does so just after they are written."""
     eventually(lambda: pool.outcomes == outcomes, f"the pool has not counted {outcomes}")
+
+
+def answers(port):
+    """Whether somebody listens at a port of this machine."""
+    with contextlib.closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Site:
@@ -83,6 +91,30 @@ class Site:
         ):
             try:
                 yield Worker(process, out, err)
+            finally:
+                process.kill()
+
+    @contextlib.contextmanager
+    def served(self):
+        """Serve the site's pages, static files too, and give their address."""
+        port = free_port()
+        log = self.folder / "server.err"
+        command = self.command(
+            ["runserver", "--noreload", "--insecure", f"127.0.0.1:{port}"], "-m django"
+        )
+        with (
+            log.open("w") as stderr,
+            subprocess.Popen(
+                command, cwd=self.folder, env=self.environ, stdout=stderr, stderr=stderr
+            ) as process,
+        ):
+            try:
+                eventually(
+                    lambda: answers(port) or process.poll() is not None,
+                    f"the server did not start: {log.read_text()}",
+                )
+                assert process.poll() is None, log.read_text()
+                yield f"http://127.0.0.1:{port}"
             finally:
                 process.kill()
 

@@ -29,6 +29,7 @@ from ..managers import JobQuerySet
 from ..models import Job
 from ..states import COUNT_LIMIT, BulkReport
 from . import audit
+from .action_menu import ActionMenu
 from .addresses import gone, list_url, render, url_of
 from .operations import (
     CANCEL,
@@ -46,7 +47,7 @@ from .readonly import ReadOnlyAdmin
 from .timeouts import explains_timeouts
 
 CONFIRMED = "confirmed"
-"""The field that only the page of confirmation sends."""
+"""The field that only the page of confirmation sends: how many jobs it said it would change."""
 
 SEVERAL = ngettext_lazy("%(count)s job", "%(count)s jobs", "number")
 
@@ -54,6 +55,7 @@ SEVERAL = ngettext_lazy("%(count)s job", "%(count)s jobs", "number")
 class JobActions(ReadOnlyAdmin):
     """The half of the jobs' admin that acts."""
 
+    action_form = ActionMenu
     actions: Sequence[str] = ("retry_jobs", "cancel_jobs", "reset_jobs", "delete_jobs")
 
     @admin.action(description=RETRY.menu, permissions=[RETRY.permission])
@@ -135,10 +137,10 @@ class JobActions(ReadOnlyAdmin):
         if not operation.permitted(request):
             raise PermissionDenied
         if CONFIRMED in request.POST:
-            report = operation.run(jobs)
-            self._tell(request, operation, report)
+            report = operation.run(jobs, limit=confirmed_count(request))
             self._log(request, operation, report, job)
-            if not report.remaining or job is not None:
+            self._tell(request, operation, report)
+            if not report.remaining or report.error is not None or job is not None:
                 return None
         preview = operation.preview(jobs)
         if preview.remaining:
@@ -159,6 +161,7 @@ class JobActions(ReadOnlyAdmin):
             "is_too_many": preview.remaining >= COUNT_LIMIT,
             "hidden": [] if job else chosen_in(request),
             "confirmed": CONFIRMED,
+            "count": preview.remaining,
             "back_url": url_of(self, "change", job.pk) if job else request.get_full_path(),
         }
         return render(self, request, "job/confirm_action", context)
@@ -171,6 +174,9 @@ class JobActions(ReadOnlyAdmin):
             self.message_user(request, skipped, messages.WARNING)
         if report.remaining:
             self.message_user(request, counted(REMAINING, report.remaining), messages.INFO)
+        if report.error is not None:
+            text = _("The database ended this early. What is said to be done is done.")
+            self.message_user(request, text, messages.ERROR)
 
     def _log(
         self, request: HttpRequest, operation: Operation, report: BulkReport, job: Job | None
@@ -188,6 +194,17 @@ class JobActions(ReadOnlyAdmin):
             f"{text} ({asked})" if asked and job is None else text,
             object_id=None if job is None else job.pk,
         )
+
+
+def confirmed_count(request: HttpRequest) -> int:
+    """Return how many jobs the user agreed to: others that match by now are asked about again."""
+    try:
+        count = int(request.POST[CONFIRMED])
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise BadRequest(f"{CONFIRMED} is no number of jobs; use the page that asks.")
+    return min(count, COUNT_LIMIT)
 
 
 def chosen_in(request: HttpRequest) -> list[tuple[str, str]]:

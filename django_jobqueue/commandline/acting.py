@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from ..states import COUNT_LIMIT, BulkReport, SkipReason
+from ..worker.preflight import first_line
 from . import operations
 from .filters import declare_filters, filtered, is_filtered
 from .operations import Operation
@@ -89,6 +90,7 @@ def report(operation: Operation, context: Context, done: BulkReport) -> None:
             "skipped": done.skipped,
             "reasons": {reason.value: count for reason, count in done.reasons.items()},
             "remaining": done.remaining,
+            "error": None if done.error is None else first_line(done.error),
         }
     )
     text = f"{counted(done.done, 'job')} {operation.past}, {done.skipped} skipped"
@@ -99,6 +101,8 @@ def report(operation: Operation, context: Context, done: BulkReport) -> None:
         more = " or more" if done.remaining >= COUNT_LIMIT else ""
         text += f", {done.remaining}{more} remaining"
     context.printer.line(f"{text}.")
+    if done.error is not None:
+        raise Refused(f"The database ended it early: {first_line(done.error)}")
     if not done.done:
         raise Refused(f"No job was {operation.past}: {operation.why_not}")
 

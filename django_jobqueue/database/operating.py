@@ -60,6 +60,25 @@ class Operating:
         self.using = using
         self.connection = connections[using]
 
+    def with_locked(
+        self,
+        jobs: "JobQuerySet",
+        ids: Sequence[UUID],
+        change: Callable[[Sequence[UUID]], Answer],
+    ) -> Answer:
+        """Lock those of the ids that nobody else has, and change those of them that are in `jobs`.
+
+        `ids` were read a while ago. Under the locks `jobs` is asked again, so that what has left
+        it since stays as it is. All in one transaction.
+        """
+
+        def run() -> Answer:
+            locked = [job.pk for job in self._locked(ids)]
+            still = set(jobs.filter(pk__in=locked).values_list("pk", flat=True))
+            return change([job_id for job_id in ids if job_id in still])
+
+        return self._transaction(run)
+
     def cancel(self, ids: Collection[UUID]) -> "list[Job]":
         """Cancel those of the jobs that are pending and that nobody has locked; return them."""
 

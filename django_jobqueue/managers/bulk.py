@@ -11,6 +11,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.db import DatabaseError
+
+from ..database import Operating
 from ..ids import batches
 from ..states import COUNT_LIMIT, BulkReport, JobStatus, SkipReason
 
@@ -33,37 +36,68 @@ class Batch:
     skipped: Mapping[UUID, SkipReason] = field(default_factory=dict)
 
 
-def sweep(
-    eligible: "JobQuerySet",
-    change: Callable[[Sequence[UUID]], Batch],
-    passed_over: Mapping[SkipReason, int],
-    *,
-    limit: int,
-    within: timedelta,
-) -> BulkReport:
-    """Change up to `limit` of the eligible jobs, batch by batch, and report.
+class Sweep:
+    """A transition on its way over a set of jobs.
 
-    `eligible` is read where it is written, and its order is kept. `passed_over`: the jobs that
-    were asked for and are not eligible.
+    `eligible`: what may be changed, read where it is written, in this order. `change` is called
+    with some of them, locked, in a transaction of its own, if they are in `matching` still.
     """
-    ends_at = time.monotonic() + within.total_seconds()
-    done, reasons, still_match = 0, Counter(passed_over), 0
-    tried_all = False
-    ids = list(eligible.values_list("pk", flat=True)[:limit])
-    for batch_ids in batches(ids, BULK_BATCH):
-        batch = change(batch_ids)
+
+    def __init__(
+        self,
+        operating: Operating,
+        eligible: "JobQuerySet",
+        matching: "JobQuerySet",
+        change: Callable[[Sequence[UUID]], Batch],
+    ) -> None:
+        self._operating = operating
+        self._eligible = eligible
+        self._matching = matching
+        self._change = change
+        self._done = 0
+        self._reasons: Counter[SkipReason] = Counter()
+        self._locked = 0
+
+    def run(
+        self, passed_over: Mapping[SkipReason, int], *, limit: int, within: timedelta
+    ) -> BulkReport:
+        """Change up to `limit` jobs, batch by batch, and report.
+
+        `passed_over`: the jobs that were asked for and are not eligible. What the database
+        refuses after the first batch ends the sweep, and is reported with what was done.
+        """
+        ends_at = time.monotonic() + within.total_seconds()
+        self._reasons.update(passed_over)
+        ids = list(self._eligible.values_list("pk", flat=True)[:limit])
+        tried = 0
+        for batch_ids in batches(ids, BULK_BATCH):
+            try:
+                self._take(batch_ids)
+            except DatabaseError as error:
+                if not tried or self._operating.connection.in_atomic_block:
+                    raise
+                return self._report(len(ids) - tried, error)
+            tried += len(batch_ids)
+            if time.monotonic() >= ends_at:
+                return self._report(count_others(self._eligible, self._locked))
+        all_tried = len(ids) < limit
+        return self._report(0 if all_tried else count_others(self._eligible, self._locked))
+
+    def _take(self, ids: Sequence[UUID]) -> None:
+        batch = self._operating.with_locked(self._matching, ids, self._change_some)
         skipped = dict(batch.skipped)
-        unchanged = [i for i in batch_ids if i not in batch.done and i not in skipped]
-        skipped |= looked_at_alone(eligible, unchanged)
-        done += len(batch.done)
-        reasons.update(skipped.values())
-        still_match += sum(reason is SkipReason.LOCKED for reason in skipped.values())
-        if time.monotonic() >= ends_at:
-            break
-    else:
-        tried_all = len(ids) < limit
-    remaining = 0 if tried_all else count_others(eligible, still_match)
-    return BulkReport(done, {reason: n for reason, n in reasons.items() if n}, remaining)
+        unchanged = [i for i in ids if i not in batch.done and i not in skipped]
+        skipped |= looked_at_alone(self._eligible, unchanged)
+        self._done += len(batch.done)
+        self._reasons.update(skipped.values())
+        self._locked += sum(reason is SkipReason.LOCKED for reason in skipped.values())
+
+    def _change_some(self, ids: Sequence[UUID]) -> Batch:
+        return self._change(ids) if ids else Batch(set())
+
+    def _report(self, remaining: int, error: DatabaseError | None = None) -> BulkReport:
+        reasons = {reason: count for reason, count in self._reasons.items() if count}
+        return BulkReport(self._done, reasons, remaining, error)
 
 
 def looked_at_alone(jobs: "JobQuerySet", ids: Sequence[UUID]) -> dict[UUID, SkipReason]:

@@ -12,7 +12,7 @@ from ..querysets import JobQuerySet, tables_of
 from ..signals import job_settled, send_cancelled, send_reaped
 from ..states import BulkReport, JobStatus, PauseKind, RetryResult, SkipReason
 from .base import TransitionManager
-from .bulk import BULK_BATCH, BULK_LIMIT, BULK_TIME, Batch, sweep
+from .bulk import BULK_BATCH, BULK_LIMIT, BULK_TIME, Batch, Sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,17 +51,18 @@ class OperatorTransitions(TransitionManager):
         """Do what `cancel` does with the jobs that are pending, the oldest first.
 
         Up to `limit` of them are tried, in batches that begin `within` that time; none is waited
-        for. With a limit of 0 nothing changes and the report says what would.
+        for, and each is asked about again, locked, before it is changed. With a limit of 0
+        nothing changes and the report says what would. A DatabaseError before anything was
+        changed is raised, a later one is in the report.
         """
         asked = jobs.using(self.write_alias)
         passed_over = {
             SkipReason.RUNNING: asked.running().count_up_to(),
             SkipReason.STATE: asked.terminal().count_up_to(),
         }
-        eligible = asked.pending().order_by("pk")
-        return sweep(
-            eligible, lambda ids: Batch(self._cancel(ids)), passed_over, limit=limit, within=within
-        )
+        waiting = asked.pending().order_by("pk")
+        sweep = Sweep(self._operating(), waiting, waiting, lambda ids: Batch(self._cancel(ids)))
+        return sweep.run(passed_over, limit=limit, within=within)
 
     def retry(self, jobs: "Job | UUID | Iterable[Job | UUID]") -> dict[UUID, RetryResult]:
         """Make failed or cancelled jobs wait again with their counters reset; answer by id.
@@ -96,7 +97,8 @@ class OperatorTransitions(TransitionManager):
             SkipReason.DUPLICATE: ended.with_taken_key().count_up_to(),
         }
         eligible = ended.with_free_key().order_by("pk")
-        return sweep(eligible, self._retry, passed_over, limit=limit, within=within)
+        sweep = Sweep(self._operating(), eligible, ended, self._retry)
+        return sweep.run(passed_over, limit=limit, within=within)
 
     def delete_jobs(
         self, jobs: "Job | UUID | Iterable[Job | UUID]", *, batch_size: int = ERASE_BATCH
@@ -122,9 +124,8 @@ class OperatorTransitions(TransitionManager):
         asked = jobs.using(self.write_alias)
         passed_over = {SkipReason.RUNNING: asked.running().count_up_to()}
         eligible = asked.deletable().order_by(*ERASE_ORDER)
-        return sweep(
-            eligible, lambda ids: Batch(self._erase(ids)), passed_over, limit=limit, within=within
-        )
+        sweep = Sweep(self._operating(), eligible, eligible, lambda ids: Batch(self._erase(ids)))
+        return sweep.run(passed_over, limit=limit, within=within)
 
     def reset_stuck(
         self,
@@ -149,13 +150,9 @@ class OperatorTransitions(TransitionManager):
             SkipReason.STATE: asked.exclude(status=JobStatus.RUNNING).count_up_to(),
         }
         request = ReapRequest(stuck_threshold, max_attempts, as_of=None, limit=BULK_BATCH)
-        return sweep(
-            stuck.order_by("pk"),
-            lambda ids: Batch(self._reset(ids, request)),
-            passed_over,
-            limit=limit,
-            within=within,
-        )
+        stuck = stuck.order_by("pk")
+        sweep = Sweep(self._operating(), stuck, stuck, lambda ids: Batch(self._reset(ids, request)))
+        return sweep.run(passed_over, limit=limit, within=within)
 
     def pause(self, kind: str, name: str, *, reason: str = "") -> bool:
         """Stop claims of a queue or a type until `resume`; False when it was paused already.

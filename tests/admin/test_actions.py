@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+from django.db import OperationalError
 from django.test import Client
 
 from django_jobqueue.admin import operations
 from django_jobqueue.managers import bulk
 from django_jobqueue.models import Job
-from django_jobqueue.states import JobStatus
+from django_jobqueue.states import BulkReport, JobStatus
 from tests.admin.pages import address, confirm, form_with, messages_of
 from tests.factories import JobFactory
 from tests.managers.rows import expired
@@ -97,7 +98,7 @@ class TestInTheList:
 
         offered = client.get(address(LIST)).text
         asked = ask(client, name, job)
-        forced = ask(client, name, job, confirmed="yes")
+        forced = ask(client, name, job, confirmed="1")
 
         assert f'value="{name}_jobs"' not in offered
         for response in (asked, forced):
@@ -120,14 +121,14 @@ class TestInTheList:
         client, job = person(PERMISSIONS[name], view=False), APPLICABLE[name]()
 
         assert ask(client, name, job).status_code == 403
-        assert ask(client, name, job, confirmed="yes").status_code == 403
+        assert ask(client, name, job, confirmed="1").status_code == 403
         assert state(job) != CHANGED[name]
 
     @names
     def test_a_stranger_is_sent_to_the_login(self, client, name):
         job = APPLICABLE[name]()
 
-        response = ask(client, name, job, confirmed="yes")
+        response = ask(client, name, job, confirmed="1")
 
         assert response.status_code == 302
         assert "/login/" in response.url
@@ -137,7 +138,7 @@ class TestInTheList:
     def test_a_request_without_a_csrf_token_is_refused(self, person, name):
         client, job = person(PERMISSIONS[name], enforce_csrf_checks=True), APPLICABLE[name]()
 
-        assert ask(client, name, job, confirmed="yes").status_code == 403
+        assert ask(client, name, job, confirmed="1").status_code == 403
         assert state(job) != CHANGED[name]
 
     @names
@@ -156,7 +157,7 @@ class TestInTheList:
 
         admin_client.get(
             address(LIST),
-            {"action": "retry_jobs", "_selected_action": str(job.pk), "confirmed": "yes"},
+            {"action": "retry_jobs", "_selected_action": str(job.pk), "confirmed": "1"},
         )
 
         assert rows() == before
@@ -237,13 +238,50 @@ class TestAllThatMatch:
 
         assert (state(first), state(second)) == (JobStatus.PENDING, JobStatus.FAILED)
 
+    def test_are_no_more_than_the_page_said(self, admin_client):
+        first = JobFactory(failed=True)
+        page = ask(admin_client, "delete", first, across=True, query="?status=failed")
+        assert "Delete 1 job for good?" in page.text
+        others = JobFactory.create_batch(2, failed=True)
+
+        again = confirm(admin_client, page)
+
+        assert "Delete 2 jobs for good?" in again.text
+        assert set(Job.objects.all()) == set(others)
+
+    @pytest.mark.parametrize("count", ["yes", "0", "-1", "", "1e3"])
+    def test_are_refused_without_a_number_that_was_agreed_to(self, admin_client, count):
+        job = JobFactory(failed=True)
+
+        assert ask(admin_client, "retry", job, confirmed=count).status_code == 400
+        assert state(job) == JobStatus.FAILED
+
+    def test_are_told_of_and_logged_as_far_as_the_database_went(self, admin_client, monkeypatch):
+        jobs = JobFactory.create_batch(5, failed=True)
+        broken = BulkReport(2, {}, 3, OperationalError("canceling statement"))
+        retry = replace(
+            operations.RETRY,
+            run=lambda jobs, limit: broken if limit else BulkReport(0, {}, 5),
+        )
+        monkeypatch.setattr("django_jobqueue.admin.actions.RETRY", retry)
+
+        done = confirm(admin_client, ask(admin_client, "retry", jobs[0], across=True))
+
+        assert done.status_code == 302
+        assert messages_of(done) == [
+            "2 jobs wait to run again.",
+            "3 jobs that this applies to are left.",
+            "The database ended this early. What is said to be done is done.",
+        ]
+        assert LogEntry.objects.get().get_change_message() == "2 jobs wait to run again."
+
     def test_are_gone_on_with_when_some_are_left(self, admin_client, monkeypatch):
         jobs = JobFactory.create_batch(5, failed=True)
         monkeypatch.setattr(bulk, "BULK_BATCH", 3)
         retry_all = Job.objects.retry_all
         few = replace(
             operations.RETRY,
-            run=lambda jobs, **options: retry_all(jobs, **{"limit": 3, **options}),
+            run=lambda jobs, limit: retry_all(jobs, limit=min(limit, 3)),
         )
         monkeypatch.setattr("django_jobqueue.admin.actions.RETRY", few)
         query = "?status=failed"
@@ -309,7 +347,7 @@ class TestOnOneJob:
         url = address("job_action", job.pk, name)
 
         assert client.post(url).status_code == 403
-        assert client.post(url, {"confirmed": "yes"}).status_code == 403
+        assert client.post(url, {"confirmed": "1"}).status_code == 403
         assert state(job) != CHANGED[name]
         assert url not in client.get(address("job_change", job.pk)).text
 
@@ -319,7 +357,7 @@ class TestOnOneJob:
 
         url = address("job_action", job.pk, name)
         assert url not in admin_client.get(address("job_change", job.pk)).text
-        response = admin_client.post(url, {"confirmed": "yes"})
+        response = admin_client.post(url, {"confirmed": "1"})
 
         assert response.status_code == 302
         assert state(job) == JobStatus.RUNNING
@@ -328,7 +366,7 @@ class TestOnOneJob:
     def test_it_cannot_be_asked_for_by_get(self, admin_client, name):
         job = APPLICABLE[name]()
 
-        response = admin_client.get(address("job_action", job.pk, name), {"confirmed": "yes"})
+        response = admin_client.get(address("job_action", job.pk, name), {"confirmed": "1"})
 
         assert response.status_code == 405
         assert state(job) != CHANGED[name]
@@ -336,7 +374,7 @@ class TestOnOneJob:
     def test_a_stranger_is_sent_to_the_login(self, client):
         job = JobFactory(failed=True)
 
-        response = client.post(address("job_action", job.pk, "retry"), {"confirmed": "yes"})
+        response = client.post(address("job_action", job.pk, "retry"), {"confirmed": "1"})
 
         assert "/login/" in response.url
         assert state(job) == JobStatus.FAILED
@@ -346,7 +384,7 @@ class TestOnOneJob:
         client.force_login(admin_user)
         url = address("job_action", job.pk, "retry")
 
-        assert client.post(url, {"confirmed": "yes"}).status_code == 403
+        assert client.post(url, {"confirmed": "1"}).status_code == 403
         assert state(job) == JobStatus.FAILED
         client.get(address("job_change", job.pk))
         token = client.cookies["csrftoken"].value
@@ -390,6 +428,6 @@ class TestTheLog:
         assert admin_client.get("/admin/").status_code == 200
 
     def test_is_silent_when_nothing_was_done(self, admin_client):
-        ask(admin_client, "retry", JobFactory(), confirmed="yes")
+        ask(admin_client, "retry", JobFactory(), confirmed="1")
 
         assert not LogEntry.objects.exists()

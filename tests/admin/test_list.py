@@ -229,7 +229,7 @@ def test_a_page_has_no_inline_style_script_or_handler(viewer):
 
 
 def test_the_colours_follow_the_system_and_the_choice_of_the_user():
-    css = (files("django_jobqueue") / "static/django_jobqueue/jobs.css").read_text()
+    css = (files("django_jobqueue") / "static/django_jobqueue/theme.css").read_text()
 
     assert "@media (prefers-color-scheme: dark)" in css
     assert 'html[data-theme="dark"]' in css

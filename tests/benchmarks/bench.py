@@ -12,10 +12,12 @@ import psycopg
 from psycopg import sql
 
 from tests import databases
-from tests.benchmarks.processes import finish, site_environ, start
+from tests.benchmarks.processes import SITE, finish, site_environ, start
 
 PREFIX = "jobqueue_bench"
 RUNS = 5
+
+ADMIN_SITE = "tests.settings"
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,18 @@ class Database:
 
 def jobqueue_schema(database):
     """Create the tables of this project."""
+    migrate(database, SITE)
+
+
+def admin_schema(database):
+    """Create the tables of a site that has an admin too."""
+    migrate(database, ADMIN_SITE)
+
+
+def migrate(database, module):
     finish(
         [sys.executable, "-m", "django", "migrate", "--verbosity=0"],
-        site_environ(database.url),
+        site_environ(database.url, module=module),
     )
 
 

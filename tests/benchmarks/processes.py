@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SITE = "tests.benchmarks.site_settings"
 START_SECONDS = 60
 STOP_SECONDS = 40
 KILL_SECONDS = 10
@@ -82,7 +83,7 @@ def environ(**variables):
     return kept | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | variables
 
 
-def site_environ(url, settings=None, *, debug=False, module="tests.benchmarks.site_settings"):
+def site_environ(url, settings=None, *, debug=False, module=SITE):
     """Return the environment of a process of the benchmark's Django site."""
     return environ(
         DATABASE_URL=url,

@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 
 from django_jobqueue.managers import bulk
 from django_jobqueue.models import Job, JobAttempt
 from django_jobqueue.signals import job_settled
-from django_jobqueue.states import JobStatus
+from django_jobqueue.states import BulkReport, JobStatus
 from tests.factories import JobFactory
 from tests.managers.rows import claimed, expired, now
 
@@ -46,8 +47,22 @@ def test_when_nothing_was_changed_that_is_a_refusal(jobqueue_command):
         "skipped": 1,
         "reasons": {"state": 1},
         "remaining": 0,
+        "error": None,
     }
     assert answer.refusal == "No job was cancelled: only pending jobs are."
+    assert answer.error.returncode == 1
+
+
+def test_what_the_database_ended_early_is_told_with_what_was_done(jobqueue_command, monkeypatch):
+    job = JobFactory(failed=True)
+    broken = BulkReport(2, {}, 3, OperationalError("canceling statement"))
+    monkeypatch.setattr(type(Job.objects), "retry_all", lambda *_, **__: broken)
+
+    answer = jobqueue_command("retry", str(job.pk), "--format", "json")
+
+    assert (answer.said["done"], answer.said["remaining"]) == (2, 3)
+    assert answer.said["error"] == "canceling statement"
+    assert answer.refusal == "The database ended it early: canceling statement"
     assert answer.error.returncode == 1
 
 

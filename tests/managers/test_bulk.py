@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from django_jobqueue import wakeups
 from django_jobqueue.database import Operating
@@ -402,6 +402,88 @@ def test_a_job_that_changed_since_it_was_chosen_is_reported(monkeypatch):
         1, dict.fromkeys((SkipReason.GONE, SkipReason.RUNNING, SkipReason.STATE), 1), 0
     )
     assert Job.objects.get(pk=ready).status == CANCELLED
+
+
+def move_on(monkeypatch, *, to, after=1):
+    """Let somebody move every job of the queue `default` on, once so many batches are done."""
+    batches = []
+    take = bulk.Sweep._take
+
+    def late(self, ids):
+        if len(batches) == after:
+            Job.objects.filter(queue="default").update(**to)
+        batches.append(ids)
+        take(self, ids)
+
+    monkeypatch.setattr(bulk.Sweep, "_take", late)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "to"),
+    [
+        (Job.objects.delete_all, FAILED, {"status": PENDING, "finished_at": None}),
+        (Job.objects.delete_all, FAILED, {"queue": "other"}),
+        (Job.objects.cancel_all, PENDING, {"queue": "other"}),
+        (Job.objects.retry_all, FAILED, {"queue": "other"}),
+        (reset, JobStatus.RUNNING, {"queue": "other"}),
+    ],
+)
+def test_jobs_that_left_the_filter_meanwhile_stay_as_they_are(
+    monkeypatch, small_batches, change, status, to
+):
+    if status == JobStatus.RUNNING:
+        for _ in range(5):
+            expired()
+    else:
+        make(5, status)
+    move_on(monkeypatch, to=to)
+
+    report = change(Job.objects.filter(queue="default", status=status))
+
+    assert (report.done, report.skipped, report.remaining) == (3, 2, 0)
+    assert Job.objects.filter(**{"status": status, **to}).count() == 2
+
+
+class TestATransitionThatTheDatabaseEnds:
+    def fail(self, monkeypatch, after):
+        batches = []
+        take = bulk.Sweep._take
+
+        def late(self, ids):
+            batches.append(ids)
+            if len(batches) > after:
+                raise OperationalError("canceling statement due to statement timeout")
+            take(self, ids)
+
+        monkeypatch.setattr(bulk.Sweep, "_take", late)
+
+    @pytest.mark.usefixtures("transactional_db")
+    def test_reports_what_was_done_before(self, monkeypatch, small_batches):
+        make(8)
+        self.fail(monkeypatch, after=2)
+
+        report = Job.objects.retry_all(Job.objects.all())
+
+        assert (report.done, report.remaining) == (6, 2)
+        assert isinstance(report.error, OperationalError)
+        assert statuses().count(PENDING) == 6
+
+    @pytest.mark.usefixtures("transactional_db")
+    def test_raises_where_nothing_was_done(self, monkeypatch, small_batches):
+        make(4)
+        self.fail(monkeypatch, after=0)
+
+        with pytest.raises(OperationalError):
+            Job.objects.retry_all(Job.objects.all())
+        assert set(statuses()) == {FAILED}
+
+    def test_raises_inside_a_transaction_of_the_caller(self, monkeypatch, small_batches):
+        make(8)
+        self.fail(monkeypatch, after=2)
+
+        with pytest.raises(OperationalError), transaction.atomic():
+            Job.objects.retry_all(Job.objects.all())
+        assert set(statuses()) == {FAILED}
 
 
 def test_inside_a_transaction_it_is_undone_with_it():

@@ -15,6 +15,7 @@ NAMES = [
     "idle",
     "memory",
     "wal",
+    "operating",
 ]
 
 

@@ -21,10 +21,10 @@ def main(function):
 
 
 @contextlib.contextmanager
-def started(bench, database, name, settings=None, **arguments):
+def started(bench, database, name, settings=None, module=processes.SITE, **arguments):
     """Start a program on a database; at the end it is gone, whether it was done or not."""
     command = [sys.executable, "-m", f"{__name__}.{name}", json.dumps(arguments)]
-    environ = processes.site_environ(database.url, settings)
+    environ = processes.site_environ(database.url, settings, module=module)
     with processes.start(command, environ, bench.new_folder(name)) as process:
         yield process
 
@@ -37,7 +37,7 @@ def answer(process, seconds=SECONDS):
     return json.loads(process.log.splitlines()[-1])
 
 
-def answer_of(bench, database, name, settings=None, **arguments):
-    """Run a program to its end and return its answer."""
-    with started(bench, database, name, settings, **arguments) as process:
+def answer_of(bench, database, name, settings=None, module=processes.SITE, **arguments):
+    """Run a program to its end and return its answer. `module`: its settings."""
+    with started(bench, database, name, settings, module, **arguments) as process:
         return answer(process)
