@@ -3,10 +3,13 @@
 import importlib
 import traceback
 from dataclasses import dataclass
+from typing import Any
 
 from django.apps import apps
+from django.core.signals import request_started
 from django.utils.module_loading import module_has_submodule
 
+from .blame import told
 from .logs import get_logger
 
 MODULE = "jobs"
@@ -35,7 +38,8 @@ def discover_jobs() -> None:
     """Import the `jobs` module of every installed app that has one.
 
     A failing import is kept for the system checks instead of raised: the web process still
-    serves pages, and no worker starts with handlers missing.
+    serves pages, and no worker starts with handlers missing. A process that serves pages runs no
+    checks, so it logs the failure at its first request.
     """
     _failures.clear()
     for app_config in apps.get_app_configs():
@@ -45,7 +49,16 @@ def discover_jobs() -> None:
         try:
             importlib.import_module(name)
         except (Exception, SystemExit) as error:
-            failure = f"{type(error).__name__}: {error}"
-            logger.error("The module %s could not be imported: %s", name, failure)  # noqa: TRY400
             logger.debug("How it failed:", exc_info=True)
+            failure = told(error, app_config.path)
             _failures.append(FailedImport(name, failure, traceback.format_exc()))
+    request_started.disconnect(log_failures)
+    if _failures:
+        request_started.connect(log_failures)
+
+
+def log_failures(**_: Any) -> None:
+    """Log what could not be imported, once; commands say it by the system checks instead."""
+    if request_started.disconnect(log_failures):
+        for failure in failures():
+            logger.error("The module %s could not be imported: %s", failure.module, failure.error)

@@ -88,6 +88,16 @@ class NewJob:
     delay: timedelta | None
 
 
+def requested(job_type: str, payload: Any, options: EnqueueOptions) -> JobRequest:
+    """Return the arguments of `enqueue` as one value; raise TypeError for an unknown option."""
+    known = EnqueueOptions.__optional_keys__
+    for name in options:
+        if name not in known:
+            listed = ", ".join(EnqueueOptions.__annotations__)
+            raise TypeError(f"enqueue() got an unexpected option {name!r}; it takes {listed}.")
+    return JobRequest(job_type, payload, **options)
+
+
 def enqueue(manager: "JobManager", request: JobRequest) -> "Job":
     """Insert one job, or return the active job that has its dedup key."""
     new = checked(manager, request, current_traceparent())

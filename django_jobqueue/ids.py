@@ -32,12 +32,26 @@ def last_id_until(seconds: float) -> UUID:
     return UUID(int=(int(seconds * 1000) << tail_bits) | ((1 << tail_bits) - 1))
 
 
-def ids_of(jobs: "Job | UUID | Iterable[Job | UUID]") -> list[UUID]:
-    """Return the ids of one job or several, each once, in the order given."""
-    if isinstance(jobs, UUID | models.Model):
+def ids_of(jobs: "Job | UUID | str | Iterable[Job | UUID | str]") -> list[UUID]:
+    """Return the ids of one job or several, each once, in the order given.
+
+    An id may be text, as addresses and JSON have it. Raises ValueError for any other.
+    """
+    if isinstance(jobs, UUID | str | models.Model):
         jobs = [jobs]
-    ids = (job if isinstance(job, UUID) else job.pk for job in jobs)
-    return list(dict.fromkeys(ids))
+    return list(dict.fromkeys(map(id_of, jobs)))
+
+
+def id_of(job: "Job | UUID | str") -> UUID:
+    """Return the id of a job, or the id that is given."""
+    if isinstance(job, models.Model):
+        job = job.pk
+    if isinstance(job, UUID):
+        return job
+    try:
+        return UUID(job)
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f"{job!r} is neither a job nor the id of one.") from None
 
 
 def batches(ids: Sequence[UUID], size: int) -> Iterator[Sequence[UUID]]:

@@ -6,12 +6,14 @@ about to carry out (its arguments and its traceback) before any handler of the s
 
 import logging
 import re
+from collections.abc import Callable, Mapping
+from numbers import Number
 from typing import Any
 from uuid import UUID
 
-from .masking import masked_text
+from .masking import MASK, is_secret, masked_text
 
-HARMLESS = (int, float, UUID, type(None))
+HARMLESS = (Number, UUID, type(None))
 """Arguments that hold no text. Numbers stay numbers for formats such as `%d`."""
 
 FORMATTER = logging.Formatter()
@@ -40,7 +42,9 @@ class MaskingFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Mask the record; a record that cannot be masked leaves without what it told."""
         try:
-            if record.args:
+            if isinstance(record.args, Mapping):  # The one argument, for `%(name)s` or for `%s`.
+                record.args = MaskedMapping(record.args)
+            elif record.args:
                 record.args = tuple(map(masked_argument, record.args))
             if record.exc_info:
                 record.exc_text = fit_to_show(FORMATTER.formatException(record.exc_info))
@@ -74,7 +78,34 @@ class Masked:
         self._shown = shown
 
     def __str__(self) -> str:
-        return fit_to_show(str(self._shown))
+        return shown(str, self._shown)
 
     def __repr__(self) -> str:
-        return fit_to_show(repr(self._shown))
+        return shown(repr, self._shown)
+
+
+class MaskedMapping(dict[str, Any]):
+    """A mapping whose values are masked, by their own looks and by the names they stand under."""
+
+    __slots__ = ()
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__({name: masked_under(name, value) for name, value in values.items()})
+
+    def __repr__(self) -> str:
+        return shown(dict.__repr__, self)
+
+    __str__ = __repr__
+
+
+def masked_under(name: object, value: Argument) -> Argument:
+    """Return what stands for an argument that has a name."""
+    return MASK if isinstance(name, str) and is_secret(name) else masked_argument(value)
+
+
+def shown(text_of: Callable[[Any], str], value: object) -> str:
+    """Return a value as text, masked; never raises, as a line is being written."""
+    try:
+        return fit_to_show(text_of(value))
+    except Exception:  # noqa: BLE001 (somebody else's __str__)
+        return f"(a {type(value).__name__} that cannot be shown)"

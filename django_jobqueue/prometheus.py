@@ -14,7 +14,6 @@ finished jobs cost nothing, however many there are.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from django.db import Error as DatabaseFailure
 from django.db import connections, router
 from django.db.models import Count
 from prometheus_client.core import GaugeMetricFamily
@@ -62,9 +61,10 @@ Sample = tuple[str, tuple[str, ...], float]
 class JobQueueCollector(Collector):
     """Reads the queue when it is asked.
 
-    `using`: the alias to read from, by default where the router reads `Job`. A database that does
-    not answer makes a scrape with `jobqueue_up 0` and nothing else; collecting never raises for it.
-    A connection that was not open before is closed after.
+    `using`: the alias to read from, by default where the router reads `Job`. What keeps the rows
+    from being read, a database that does not answer or a setting that cannot be used, makes a
+    scrape with `jobqueue_up 0` and nothing else. Collecting never raises: the page of the scrape
+    holds other metrics too. A connection that was not open before is closed after.
     """
 
     def __init__(self, using: str | None = None) -> None:
@@ -76,23 +76,28 @@ class JobQueueCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the families as they are now."""
+        try:
+            samples = [("jobqueue_up", (), 1.0), *self._read()]
+        except Exception as error:  # noqa: BLE001 (of the site's settings, router or driver)
+            reason = f"{type(error).__name__}: {error}"
+            logger.warning("The jobs table could not be read for Prometheus: %s", reason)
+            samples = [("jobqueue_up", (), 0.0)]
+        families = {name: family(name) for name in FAMILIES}
+        for name, labels, value in samples:
+            families[name].add_metric(labels, value)
+        yield from (found for found in families.values() if found.samples)
+
+    def _read(self) -> list[Sample]:
         using = self._using or router.db_for_read(Job)
         connection = connections[using]
         was_open = connection.connection is not None
         try:
             if not connection.in_atomic_block:
                 connection.close_if_unusable_or_obsolete()
-            samples = [("jobqueue_up", (), 1.0), *read(using)]
-        except DatabaseFailure as error:
-            logger.warning("The jobs table could not be read for Prometheus: %s", error)
-            samples = [("jobqueue_up", (), 0.0)]
+            return list(read(using))
         finally:
             if not was_open:  # A server of its own makes a thread for every scrape.
                 connection.close()
-        families = {name: family(name) for name in FAMILIES}
-        for name, labels, value in samples:
-            families[name].add_metric(labels, value)
-        yield from (found for found in families.values() if found.samples)
 
 
 def family(name: str) -> GaugeMetricFamily:

@@ -1,5 +1,6 @@
 """The words and values that all layers share: states, outcomes, claims and decisions."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -125,6 +126,23 @@ class ErrorReport:
         """`ClassName: message`, as `Job.last_error` keeps it."""
         name = self.exception_class.rpartition(".")[2]
         return (f"{name}: {self.message}" if self.message else name)[:LAST_ERROR_LENGTH]
+
+
+CLASS_OF_ERROR = r"\A([A-Za-z_][A-Za-z0-9_.]{0,199}:|[A-Z][A-Za-z0-9_.]{0,199}\Z)"
+"""How a text begins that names a class, in words that PostgreSQL and Python understand alike.
+
+A name alone begins with a capital letter: any other word may be a message.
+"""
+
+
+def error_class_of(last_error: str) -> str | None:
+    """Return the class that a `last_error` names: empty without an error, None without a class.
+
+    Everybody who may view jobs may know the class, and not a word more.
+    """
+    if last_error and not re.match(CLASS_OF_ERROR, last_error):
+        return None
+    return last_error.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)

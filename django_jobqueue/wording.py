@@ -67,10 +67,20 @@ def counted(words: str, count: int) -> str:
 
 def exact(at: datetime) -> str:
     """Return a moment to the second, in the current time zone, named, as the language writes it."""
-    local = timezone.localtime(at) if timezone.is_aware(at) else at
+    local = local_time(at)
     # Django's own formats leave out the seconds, by which people find a line of a log.
     words = pgettext("format of a date with seconds and zone", "Y-m-d H:i:s T")
     return str(date_format(local, words)).strip()
+
+
+def local_time(at: datetime) -> datetime:
+    """Return a moment in the current time zone; as it is at the ends of time, where it has none."""
+    if not timezone.is_aware(at):
+        return at
+    try:
+        return timezone.localtime(at)
+    except (OverflowError, ValueError):
+        return at
 
 
 def mode_in_words(mode: str) -> str:

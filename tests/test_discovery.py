@@ -6,6 +6,7 @@ from textwrap import dedent
 import pytest
 from django.apps import apps
 from django.core import checks
+from django.core.signals import request_started
 from django.test import override_settings
 
 from django_jobqueue import discovery, registry
@@ -82,12 +83,45 @@ def test_a_module_that_fails_becomes_a_check_error_and_the_others_are_found(
     assert failure.module == "broken_app.jobs"
     assert failure.error.startswith(error)
     assert "Traceback" in failure.traceback
-    assert "The module broken_app.jobs could not be imported" in caplog.text
+    assert caplog.text == ""
+    request_started.send(None)
+    request_started.send(None)
+    assert caplog.text.count("The module broken_app.jobs could not be imported") == 1
     (message,) = checks.run_checks(tags=[CHECK_TAG])
     assert message.id == "django_jobqueue.E003"
     assert message.level == checks.ERROR
     assert message.msg == f"The module broken_app.jobs could not be imported: {failure.error}."
     assert "no worker starts" in message.hint
+    assert message.hint.endswith('python manage.py shell -c "import broken_app.jobs"')
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("# A comment.\nx = 1\n{}['missing']", "KeyError: 'missing' (broken_app/jobs.py, line 3)"),
+        ("x = 1\ndef run(:", "SyntaxError: invalid syntax (broken_app/jobs.py, line 2)"),
+        ("import json\n\njson.loads(7)", "(broken_app/jobs.py, line 3)"),
+        (
+            "from django_jobqueue import job_handler\n\n@job_handler(7)\ndef run(job): pass",
+            "(broken_app/jobs.py, line 3)",
+        ),
+        ("from . import missing", "(broken_app/jobs.py, line 1)"),
+    ],
+)
+def test_a_failure_names_the_innermost_line_of_the_sites_own_code(site, source, told):
+    site(broken_app=source)
+
+    (failure,) = discovery.failures()
+    assert failure.error.endswith(told)
+
+
+def test_a_failure_in_a_module_that_jobs_imports_names_that_one(site, tmp_path):
+    (tmp_path / "boom_of_reports.py").write_text("import json\n\n\n{}['missing']\n")
+
+    site(broken_app="import boom_of_reports")
+
+    (failure,) = discovery.failures()
+    assert failure.error == "KeyError: 'missing' (boom_of_reports.py, line 4)"
 
 
 def test_a_mended_module_is_no_failure_any_more(site, tmp_path):
@@ -142,3 +176,5 @@ def test_a_site_whose_jobs_fail_still_starts(tmp_path, source):
 
     assert "SystemCheckError" in done.stderr
     assert "(django_jobqueue.E003)" in done.stderr
+    assert done.stderr.count("could not be imported") == 1
+    assert "(broken_app/jobs.py, line 1)" in done.stderr

@@ -1,9 +1,9 @@
-from uuid import uuid4
+from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import IntegrityError, connection, models, transaction
-from django.utils import timezone
 
 from django_jobqueue.models import (
     Job,
@@ -22,6 +22,9 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
+
+TOKEN = UUID(int=7)
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 TEXTS = {
     Job: {
@@ -114,14 +117,14 @@ def test_a_job_is_shown_by_its_type_and_id():
     [
         ({}, {"status": "waiting"}),
         ({}, {"executor": "robot"}),
-        ({}, {"claim_token": uuid4()}),
-        ({"succeeded": True}, {"claim_token": uuid4()}),
+        ({}, {"claim_token": TOKEN}),
+        ({"succeeded": True}, {"claim_token": TOKEN}),
         ({"running": True}, {"claim_token": None}),
         ({}, {"status": "running"}),
         ({"running": True}, {"status": "pending"}),
         ({"running": True}, {"status": "succeeded"}),
-        ({}, {"lease_expires_at": timezone.now()}),
-        ({"failed": True}, {"lease_expires_at": timezone.now()}),
+        ({}, {"lease_expires_at": MOMENT}),
+        ({"failed": True}, {"lease_expires_at": MOMENT}),
         ({"running": True}, {"status": "pending", "claim_token": None}),
         ({}, {"subject_type": "report"}),
         ({}, {"subject_id": "7"}),
@@ -142,11 +145,11 @@ def test_the_database_refuses_a_row_against_the_invariants(state, columns):
 @pytest.mark.parametrize(
     ("state", "columns"),
     [
-        ({}, {"status": "running", "claim_token": uuid4()}),
+        ({}, {"status": "running", "claim_token": TOKEN}),
         ({"running": True}, {"lease_expires_at": None}),
         ({"running": True}, {"started_at": None, "lease_expires_at": None}),
         ({}, {"subject_type": "report", "subject_id": "7"}),
-        ({"running": True}, {"executor": "node", "node_id": uuid4()}),
+        ({"running": True}, {"executor": "node", "node_id": TOKEN}),
         (
             {"running": True},
             {"status": "failed", "claim_token": None, "lease_expires_at": None},

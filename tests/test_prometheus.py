@@ -172,3 +172,27 @@ def test_a_real_scrape_over_http_leaves_no_connection_behind(transactional_db):
 
     assert found["jobqueue_up",] == 1
     assert found["jobqueue_jobs", "a", "default", "ready"] == 1
+
+
+@pytest.mark.parametrize("collector", [JobQueueCollector(), JobQueueCollector("nowhere")])
+def test_what_the_site_set_wrongly_is_a_scrape_that_says_so(db, jobqueue, caplog, collector):
+    jobqueue(STUCK_THRESHOLD="long")
+    registry = CollectorRegistry()
+    registry.register(collector)
+
+    assert scraped(generate_latest(registry).decode()) == {("jobqueue_up",): 0}
+    (record,) = caplog.records
+    assert record.msg == "The jobs table could not be read for Prometheus: %s"
+    assert record.levelname == "WARNING"
+    assert "STUCK_THRESHOLD" in caplog.text or "nowhere" in caplog.text
+
+
+def test_a_router_that_raises_is_a_scrape_that_says_so(db, scrape, settings, caplog):
+    class Broken:
+        def db_for_read(self, model, **hints):
+            raise KeyError("tenant")
+
+    settings.DATABASE_ROUTERS = [Broken()]
+
+    assert scrape() == {("jobqueue_up",): 0}
+    assert "KeyError: 'tenant'" in caplog.text

@@ -1,4 +1,6 @@
-from django_jobqueue.states import ErrorReport
+import pytest
+
+from django_jobqueue.states import ErrorReport, error_class_of
 
 
 def test_the_last_error_names_the_class_without_its_module():
@@ -15,3 +17,21 @@ def test_the_last_error_is_cut_to_its_column():
 
 def test_a_class_without_a_message_is_cut_too():
     assert len(ErrorReport("C" * 5_000, "").last_error) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("last_error", "name"),
+    [
+        ("", ""),
+        ("ValueError", "ValueError"),
+        ("ValueError: a: b", "ValueError"),
+        ("error: unpack", "error"),
+        ("no class at all", None),
+        ("swordfish", None),
+        ("two words: x", None),
+        ("Key\nsecret: x", None),
+        ("A" * 201, None),
+    ],
+)
+def test_the_class_of_an_error_is_told_and_no_other_word(last_error, name):
+    assert error_class_of(last_error) == name

@@ -10,6 +10,9 @@ from django.http import HttpRequest
 NAME_LENGTH = 200
 """So long may the name of what was changed be."""
 
+JSON = "["
+"""Django reads an entry that begins so as a structure of its own. After a blank it is text."""
+
 
 def note(
     request: HttpRequest,
@@ -31,5 +34,5 @@ def note(
         object_id=None if object_id is None else str(object_id),
         object_repr=what[:NAME_LENGTH],
         action_flag=flag,
-        change_message=text,
+        change_message=f" {text}" if text.startswith(JSON) else text,
     )

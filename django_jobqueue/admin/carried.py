@@ -1,15 +1,19 @@
-"""What a job carries, as those who may view payloads see it: masked, and no longer than a page."""
+"""Long texts, as those who may view payloads see them: masked, and no longer than a page."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from ..masking import masked, masked_text
+from ..carried import BEGINNING, Carried
+from ..masking import masked_beginning, masked_text
 
-VALUE_LENGTH = 20_000
+VALUE_LENGTH = BEGINNING
 """So many characters of a payload or a result are shown."""
+
+WHOLE = 50_000
+"""A value of more characters is not laid out: looking for its secrets would take too long."""
 
 TEXT_LENGTH = 8_000
 """So many characters of a message or a traceback are shown."""
@@ -22,15 +26,20 @@ class Shown(NamedTuple):
     note: str = ""
 
 
-def pretty_json(value: Any) -> Shown:
-    """Return a JSON value on indented lines, its secrets masked."""
-    text = json.dumps(masked(value), indent=2, ensure_ascii=False)
-    return cut(text, VALUE_LENGTH)
+def json_text(carried: Carried) -> Shown:
+    """Return a JSON value on indented lines, or the text that it stays."""
+    if not carried.is_text:
+        return cut(json.dumps(carried.value, indent=2, ensure_ascii=False), VALUE_LENGTH)
+    return Shown(
+        carried.value,
+        _("Too long or nested too deep to be laid out: the beginning of %(all)s characters.")
+        % {"all": shown_number(carried.length)},
+    )
 
 
-def error_text(text: str) -> Shown:
-    """Return a message with its secrets masked."""
-    return cut(masked_text(text), TEXT_LENGTH)
+def error_text(text: str, length: int = TEXT_LENGTH) -> Shown:
+    """Return a message, or the beginning of a long one, with its secrets masked."""
+    return Shown(masked_beginning(text, length), cut(text, length).note)
 
 
 def traceback_text(text: str) -> Shown:

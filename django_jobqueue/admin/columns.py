@@ -13,13 +13,13 @@ from django.utils.translation import gettext_lazy as _
 
 from .. import registry
 from ..conf import settings
-from ..masking import masked_text
+from ..masking import masked_beginning
 from ..policy import max_attempts_for
-from ..states import JobStatus
+from ..states import JobStatus, error_class_of
 from ..wording import exact
 from .badges import badge
 from .durations import short_duration
-from .rows import ShownState, duration_of, error_class_of, state_of
+from .rows import ShownState, duration_of, state_of
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -41,7 +41,9 @@ ICONS = {
 HEAD_OF_ID, TAIL_OF_ID = 13, 6
 """Of an id: its time, which an index finds, and its end, by which jobs of one moment differ."""
 
+LINE_LENGTH = 500
 ERROR_LENGTH = 120
+"""Of an error's first line so many characters are told, and so many shown at once."""
 
 
 def moment(value: datetime, text: str) -> SafeString:
@@ -120,17 +122,18 @@ class JobColumns:
     @admin.display(description=_("last error"))
     def error_class(self, row: "Row") -> str:
         """The class of the last error, without its text."""
-        name = error_class_of(row)
+        name = error_class_of(row.last_error)
         return gettext("of unknown class") if name is None else name or EMPTY
 
     @admin.display(description=_("last error"))
     def error_line(self, row: "Row") -> SafeString | str:
         """The first line of the last error, for those who may view payloads."""
-        lines = masked_text(row.last_error).strip().splitlines()
+        lines = row.last_error.strip().splitlines()
         if not lines:
             return EMPTY
-        short = Truncator(lines[0]).chars(ERROR_LENGTH)
-        return format_html('<span class="jobqueue-error" title="{}">{}</span>', lines[0], short)
+        line = masked_beginning(lines[0], LINE_LENGTH)
+        short = Truncator(line).chars(ERROR_LENGTH)
+        return format_html('<span class="jobqueue-error" title="{}">{}</span>', line, short)
 
     @admin.display(description=_("id"))
     def short_id(self, row: "Row") -> SafeString:

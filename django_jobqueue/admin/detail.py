@@ -1,7 +1,7 @@
 """One job in the admin: all there is to know about it, in groups, and nothing to edit."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -13,18 +13,19 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from .. import registry
+from ..carried import Carried, carried_by
 from ..managers import JobQuerySet
 from ..models import QueueControl
-from ..states import JobStatus, PauseKind
+from ..states import JobStatus, PauseKind, error_class_of
 from ..wording import digits, exact
 from .access import may, may_view_payloads
 from .addresses import gone, render, url_of
-from .carried import error_text, pretty_json
+from .carried import WHOLE, error_text, json_text
 from .columns import JobColumns
 from .elapsed import elapsed
 from .operations import OPERATIONS
 from .readonly import ReadOnlyAdmin
-from .rows import as_rows, duration_of, error_class_of
+from .rows import as_rows, duration_of
 from .subjects import SubjectLinks
 from .timeline import timeline_of
 from .timeouts import explains_timeouts
@@ -47,6 +48,12 @@ class Group(NamedTuple):
 
 class JobDetail(ReadOnlyAdmin):
     """The half of the jobs' admin that shows one of them."""
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return a job without what it carries, which may be too large for the page to read."""
+        return row_of(cast("JobQuerySet", self.get_queryset(request)), object_id)
 
     @explains_timeouts
     def change_view(
@@ -74,10 +81,10 @@ class JobDetail(ReadOnlyAdmin):
                 Group(_("Times"), times_of(row)),
                 Group(_("Claim"), claim_of(row)),
             ],
-            "error_class": error_class_of(row),
+            "error_class": error_class_of(row.last_error),
             "error": error_text(row.last_error) if with_texts and row.last_error else None,
             "timeline": timeline_of(row, jobs.db, with_texts=with_texts),
-            "carried": carried_by(jobs, row) if with_texts else [],
+            "carried": shown_of(jobs, row) if with_texts else [],
             "may_view_payloads": with_texts,
             "operations": self._operations(request, jobs.filter(pk=row.pk)),
             **(extra_context or {}),
@@ -189,12 +196,13 @@ def claim_of(row: "Row") -> list[tuple[str, Any]]:
     )
 
 
-def carried_by(jobs: JobQuerySet, row: "Row") -> list[tuple[str, Any]]:
+def shown_of(jobs: JobQuerySet, row: "Row") -> list[tuple[str, Any]]:
     """Read what the job carries: only for those who may see it."""
-    payload, result = jobs.filter(pk=row.pk).values_list(*CARRIED).first() or ({}, None)
-    shown = [(_("Payload"), pretty_json(payload))]
-    if row.status == JobStatus.SUCCEEDED or result is not None:
-        shown.append((_("Result"), pretty_json(result)))
+    found = carried_by(jobs.filter(pk=row.pk), *CARRIED, whole=WHOLE)
+    payload, result = (found.get(name, Carried(None)) for name in CARRIED)
+    shown = [(_("Payload"), json_text(payload))]
+    if row.status == JobStatus.SUCCEEDED or result.value is not None:
+        shown.append((_("Result"), json_text(result)))
     return shown
 
 

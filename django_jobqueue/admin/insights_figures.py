@@ -7,7 +7,6 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -15,7 +14,7 @@ from django.utils.translation import ngettext
 
 from ..charts import Bar, Column, bars, columns
 from ..insights import EDGES, Estimate, Overview, Spread, Tally, Totals
-from ..wording import in_words, measured
+from ..wording import in_words, local_time, measured
 
 MOST_BARS = 10
 DAY = timedelta(days=1)
@@ -207,17 +206,12 @@ def type_rows(overview: Overview) -> list[TypeRow]:
 
 def moment(at: datetime) -> str:
     """Return a moment in the reader's zone and language."""
-    return date_format(local(at), "SHORT_DATETIME_FORMAT")
+    return date_format(local_time(at), "SHORT_DATETIME_FORMAT")
 
 
 def label_of(at: datetime, *, short: bool) -> str:
     """Return what stands below a column: the time where the axis is short, else the day."""
-    return date_format(local(at), "TIME_FORMAT" if short else "SHORT_DATE_FORMAT")
-
-
-def local(at: datetime) -> datetime:
-    """Return a moment in the reader's time zone."""
-    return timezone.localtime(at) if timezone.is_aware(at) else at
+    return date_format(local_time(at), "TIME_FORMAT" if short else "SHORT_DATE_FORMAT")
 
 
 def shown(count: int) -> str:

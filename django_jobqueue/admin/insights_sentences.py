@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from ..insights import Now, Overview
+from ..insights import Now, Overview, Trouble
 from ..wording import estimated, in_words
-
-MANY_FAIL = 0.1
-"""From this share of failed jobs on, it is a problem."""
 
 MOST_NAMES = 5
 
@@ -33,21 +31,21 @@ def verdict_of(overview: Overview) -> Verdict:
     """Return the answer."""
     now = overview.now
     return Verdict(
-        [*problems_of_now(now), *failing(overview, problem=True)],
-        [waiting(now), *working(now), *backlog(overview), *failing(overview, problem=False)],
+        [*problems_of_now(now), *map(partial(told, overview), overview.troubles)],
+        [waiting(now), *working(now), *backlog(overview), *lost(overview), *failed(overview)],
     )
 
 
 def problems_of_now(now: Now) -> Iterator[str]:
     """Yield what is wrong at the moment."""
-    pending = now.total.pending
-    if pending and not now.workers:
+    due = now.total.ready + now.total.due
+    if due and not now.workers:
         words = ngettext(
             "%(count)s job waits and no worker is alive.",
             "%(count)s jobs wait and no worker is alive.",
-            pending,
+            due,
         )
-        yield words % {"count": shown(pending)}
+        yield words % {"count": shown(due)}
     elif now.unserved:
         types = sorted({lane.type for lane in now.unserved})
         words = ngettext(
@@ -56,14 +54,6 @@ def problems_of_now(now: Now) -> Iterator[str]:
             len(types),
         )
         yield words % {"count": shown(len(types)), "names": listed(types)}
-    stuck = now.total.stuck
-    if stuck:
-        words = ngettext(
-            "%(count)s running job is stuck: nobody holds it any more.",
-            "%(count)s running jobs are stuck: nobody holds them any more.",
-            stuck,
-        )
-        yield words % {"count": shown(stuck)}
     held = sum(lane.tally.pending for lane in now.lanes if lane.paused)
     if held:
         words = ngettext(
@@ -72,16 +62,50 @@ def problems_of_now(now: Now) -> Iterator[str]:
         yield words % {"count": shown(held)}
 
 
-def failing(overview: Overview, *, problem: bool) -> Iterator[str]:
-    """Yield how many jobs failed, where that is a problem or where it is none."""
-    failed, succeeded = overview.activity.failed, overview.activity.succeeded
-    if failed and (failed >= MANY_FAIL * (failed + succeeded)) is problem:
+def told(overview: Overview, trouble: Trouble) -> str:
+    """Return a sentence about what the health probe finds wrong."""
+    vitals, longest = overview.vitals, in_words(overview.limits.max_overdue)
+    if trouble is Trouble.OVERDUE:
+        words = _("The oldest due job has waited for %(age)s, longer than %(limit)s.")
+        return words % {"age": in_words(vitals.overdue or 0.0), "limit": longest}
+    if trouble is Trouble.STUCK:
+        words = ngettext(
+            "%(count)s running job has been stuck for longer than %(limit)s.",
+            "%(count)s running jobs have been stuck for longer than %(limit)s.",
+            vitals.stuck,
+        )
+        return words % {"count": shown(vitals.stuck), "limit": longest}
+    words = ngettext(
+        "%(failed)s of %(count)s job that ended in the last hour failed.",
+        "%(failed)s of %(count)s jobs that ended in the last hour failed.",
+        vitals.ended,
+    )
+    return words % {"failed": shown(vitals.failed), "count": shown(vitals.ended)}
+
+
+def lost(overview: Overview) -> Iterator[str]:
+    """Yield how many jobs nobody holds, while that is no problem yet: a worker takes them back."""
+    stuck = overview.now.total.stuck
+    if stuck and Trouble.STUCK not in overview.troubles:
+        words = ngettext(
+            "%(count)s running job is stuck: nobody holds it any more.",
+            "%(count)s running jobs are stuck: nobody holds them any more.",
+            stuck,
+        )
+        yield words % {"count": shown(stuck)}
+
+
+def failed(overview: Overview) -> Iterator[str]:
+    """Yield how many jobs of the window failed."""
+    failures = overview.activity.failed
+    ended = failures + overview.activity.succeeded
+    if failures:
         words = ngettext(
             "%(failed)s of %(count)s job that ended in the window failed.",
             "%(failed)s of %(count)s jobs that ended in the window failed.",
-            failed + succeeded,
+            ended,
         )
-        yield words % {"failed": shown(failed), "count": shown(failed + succeeded)}
+        yield words % {"failed": shown(failures), "count": shown(ended)}
 
 
 def waiting(now: Now) -> str:

@@ -1,6 +1,5 @@
 """The rows of the list: what a page reads of each job, in one query, and what that means."""
 
-import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,11 @@ from django.utils.translation import gettext_lazy as _
 from ..conf import stuck_threshold
 from ..database.clock import database_clock
 from ..managers import JobQuerySet
-from ..models import Job
 from ..querysets import stuck_signals
 from ..states import JobStatus
 
 UNREAD = ("payload", "result", "reason", "dedup_key", "trace_context", "org_id", "claim_token")
 """What no column shows."""
-
-CLASS_NAME = re.compile(r"[^\W\d][\w.]*", re.ASCII)
 
 
 class ShownState(TextChoices):
@@ -35,6 +31,7 @@ class ShownState(TextChoices):
 
 
 if TYPE_CHECKING:
+    from ..models import Job
 
     class Row(Job):
         """A job as `as_rows` reads it."""
@@ -74,12 +71,3 @@ def duration_of(row: "Row") -> timedelta | None:
     if row.status in {JobStatus.SUCCEEDED, JobStatus.FAILED} and row.finished_at is not None:
         return row.finished_at - row.started_at
     return None
-
-
-def error_class_of(job: Job) -> str | None:
-    """Return the class of the last error; empty without one, None if the text names no class.
-
-    Everybody who may view jobs may know the class, and not a word more.
-    """
-    name = job.last_error.partition(":")[0]
-    return name if not name or CLASS_NAME.fullmatch(name) else None

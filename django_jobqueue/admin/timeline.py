@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from ..models import JobAttempt
 from ..states import Executor, JobStatus, SettleOutcome
-from .carried import Shown, error_text, traceback_text
+from .carried import TEXT_LENGTH, Shown, error_text, traceback_text
 from .elapsed import elapsed
 
 if TYPE_CHECKING:
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 MOST_ATTEMPTS = 100
 """So many attempts are shown, the newest."""
 
+LINE_LENGTH = 300
+
 MOST_TEXT = 500_000
-"""So many characters of tracebacks are searched for secrets, of the newest attempts."""
+"""So many characters of messages and tracebacks are searched for secrets, the newest first."""
 
 TEXTS = ("message", "traceback")
 """What of an attempt only those see who may view payloads."""
@@ -68,7 +70,8 @@ def timeline_of(row: "Row", using: str, *, with_texts: bool) -> Timeline:
     entries = []
     length = 0
     for attempt in attempts[:MOST_ATTEMPTS]:
-        length += len(attempt.traceback) if with_texts else 0
+        if with_texts:
+            length += len(attempt.traceback) + min(len(attempt.message), TEXT_LENGTH)
         entries.append(past(attempt, with_texts=with_texts, fits=length <= MOST_TEXT))
     return Timeline([*reversed(entries), *latest(row)], is_cut=len(attempts) > MOST_ATTEMPTS)
 
@@ -76,7 +79,7 @@ def timeline_of(row: "Row", using: str, *, with_texts: bool) -> Timeline:
 def past(attempt: JobAttempt, *, with_texts: bool, fits: bool) -> Entry:
     """Return the entry of an attempt that ended without success.
 
-    `fits`: whether there is still room for its traceback.
+    `fits`: whether there is still room for its traceback, and for more than a line of its message.
     """
     outcome = SettleOutcome(attempt.outcome)
     look, icon = LOOKS.get(outcome, OTHER_LOOK)
@@ -90,9 +93,14 @@ def past(attempt: JobAttempt, *, with_texts: bool, fits: bool) -> Entry:
         str(Executor(attempt.executor).label),
         attempt.worker,
         attempt.exception_class,
-        error_text(attempt.message) if with_texts and attempt.message else None,
+        message_of(attempt, fits=fits) if with_texts and attempt.message else None,
         traceback_of(attempt, fits=fits) if with_texts and attempt.traceback else None,
     )
+
+
+def message_of(attempt: JobAttempt, *, fits: bool) -> Shown:
+    """Return the message of an attempt, or how it begins."""
+    return error_text(attempt.message) if fits else error_text(attempt.message, LINE_LENGTH)
 
 
 def traceback_of(attempt: JobAttempt, *, fits: bool) -> Shown:

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from ..database.errors import is_cancelled
+from ..database.errors import is_cancelled, is_lock_timeout
 
 Params = ParamSpec("Params")
 Page = TypeVar("Page")
@@ -24,6 +24,8 @@ def explains_timeouts(
 ) -> "View[Page, Params, Answer | HttpResponse]":
     """Make a view of a model's admin answer 503 with advice when the database cancels its query.
 
+    Because of its own time, or of the time that it waited for a lock.
+
     The view must have read all it shows when it returns: what a template reads comes too late. Any
     other error of the database is raised as it is.
     """
@@ -35,7 +37,7 @@ def explains_timeouts(
         try:
             return view(page, request, *args, **kwargs)
         except OperationalError as error:
-            if not is_cancelled(error):
+            if not (is_cancelled(error) or is_lock_timeout(error)):
                 raise
             return took_too_long(page, request)
 

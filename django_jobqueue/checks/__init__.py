@@ -7,7 +7,7 @@ from django.core import checks
 from ..conf import CHECK_TAG, DATABASE_CHECK_TAG
 from .connected import check_connected
 from .databases import check_databases
-from .handlers import check_discovery, check_types
+from .handlers import check_discovery, check_schedules, check_types
 from .limits import check_limits
 from .settings import check_advice, check_settings
 from .site import check_site
@@ -19,6 +19,7 @@ OFFLINE = (
     check_site,
     check_discovery,
     check_types,
+    check_schedules,
     check_databases,
 )
 

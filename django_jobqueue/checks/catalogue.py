@@ -29,6 +29,8 @@ CATALOGUE: Mapping[str, str] = {
     "W012": "`SHUTDOWN_GRACE` is longer than any job may run",
     "W013": "jobs are written to another database than `default`",
     "W014": "`USE_TZ` is off",
+    "W015": "the database could not be asked",
+    "W016": "a schedule stands on what no registered handler is",
     "I001": "`PURGE_ENABLED` is off",
     "I002": "`REAPER_ENABLED` is off",
 }

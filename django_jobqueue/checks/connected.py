@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error as DatabaseFailure
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ..models import Job
+from ..worker.preflight import first_line
 from .catalogue import message
 
 OLDEST_MYSQL = (8, 0, 1)
@@ -17,11 +20,24 @@ OLDEST_MARIADB = (10, 6)
 def check_connected(
     *, databases: Iterable[str] | None = None, **_: Any
 ) -> list[checks.CheckMessage]:
-    """W006 and E008, of those of the databases that hold jobs."""
+    """W006, E008 and W015, of those of the databases that hold jobs."""
     alias = Job.objects.write_alias
     if alias not in (databases or ()):
         return []
-    connection = connections[alias]
+    try:
+        return asked(connections[alias])
+    except (DatabaseFailure, ImproperlyConfigured) as error:
+        return [
+            message(
+                "W015",
+                f'The database "{alias}" could not be asked: {first_line(error)}.',
+                f'Start it, or correct DATABASES["{alias}"], and check again.',
+            )
+        ]
+
+
+def asked(connection: BaseDatabaseWrapper) -> list[checks.CheckMessage]:
+    """Return what is wrong with a database, by its kind; raises what connecting to it raises."""
     match connection.vendor:
         case "sqlite":
             return journal(connection)

@@ -7,6 +7,7 @@ from django.core import checks
 from .. import discovery, registry
 from ..exceptions import shown
 from ..models import Job
+from ..schedules.declaring import stranded
 from .catalogue import message
 
 
@@ -15,8 +16,9 @@ def check_discovery(**_: Any) -> list[checks.CheckMessage]:
     return [
         message(
             "E003",
-            f"The module {failure.module} could not be imported: {failure.error.rstrip('.')}.",
-            "Its handlers are missing, so no worker starts. Fix the import.",
+            f"The module {failure.module} could not be imported: {failure.error}.",
+            "Its handlers are missing, so no worker starts. Mend it. The whole traceback: "
+            f'python manage.py shell -c "import {failure.module}"',
         )
         for failure in discovery.failures()
     ]
@@ -33,4 +35,18 @@ def check_types(**_: Any) -> list[checks.CheckMessage]:
         )
         for name in registry.types()
         if len(name) > longest
+    ]
+
+
+def check_schedules(**_: Any) -> list[checks.CheckMessage]:
+    """W016: nothing ever fires the schedule."""
+    return [
+        message(
+            "W016",
+            f"The schedule {shown(name)} is on {place}, which is no registered handler: it never "
+            "fires.",
+            "Put @job_handler on a function, or call registry.register() with an instance of a "
+            "JobHandler class. A subclass inherits no schedule.",
+        )
+        for name, place in stranded()
     ]

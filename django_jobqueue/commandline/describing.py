@@ -3,8 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from ..masking import masked, masked_text
+from ..carried import Carried, carried_by
+from ..masking import masked_text
 from ..models import Job, JobAttempt
+from ..querysets import JobQuerySet
+from ..states import error_class_of
 
 COLUMNS = (
     "id",
@@ -33,10 +36,17 @@ COLUMNS = (
 
 BIG_COLUMNS = ("payload", "result")
 
+WHOLE = 1_000_000
+"""A value of more characters is not read as JSON: looking for its secrets would take minutes."""
+
+
+UNKNOWN_CLASS = "(of unknown class)"
+
 
 def error_class(last_error: str) -> str:
-    """Return the class of `ClassName: message`."""
-    return last_error.partition(":")[0]
+    """Return the class of `ClassName: message`, without a word of other texts."""
+    name = error_class_of(last_error)
+    return UNKNOWN_CLASS if name is None else name
 
 
 def described(job: Job) -> dict[str, Any]:
@@ -44,12 +54,19 @@ def described(job: Job) -> dict[str, Any]:
     return {name: getattr(job, name) for name in COLUMNS} | {"error": error_class(job.last_error)}
 
 
-def revealed(job: Job) -> dict[str, Any]:
-    """Return payload, result and error text, with what looks like a secret masked."""
+def revealed(jobs: JobQuerySet, job: Job) -> dict[str, Any]:
+    """Return payload, result and error text, with what looks like a secret masked.
+
+    `as_text`: the names of those that are too long or nested too deep to be read as JSON, with how
+    many characters they have; of these the text begins.
+    """
+    found = carried_by(jobs.filter(pk=job.pk), *BIG_COLUMNS, whole=WHOLE)
+    told = {name: found.get(name, Carried(None)) for name in BIG_COLUMNS}
+    as_text = {name: carried.length for name, carried in told.items() if carried.is_text}
     return {
-        "payload": masked(job.payload),
-        "result": masked(job.result),
+        **{name: carried.value for name, carried in told.items()},
         "last_error": masked_text(job.last_error),
+        **({"as_text": as_text} if as_text else {}),
     }
 
 

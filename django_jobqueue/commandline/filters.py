@@ -8,11 +8,11 @@ from typing import Any
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual
 
-from ..conf import stuck_threshold, times_are_aware
+from ..conf import stuck_threshold
 from ..managers import JobManager
 from ..querysets import JobQuerySet
 from ..states import JobStatus
-from .reading import since, subject
+from .reading import since, subject, text
 
 FILTERS = ("status", "type", "queue", "subject", "since")
 
@@ -26,8 +26,8 @@ STATES: Mapping[str, Callable[[JobQuerySet], JobQuerySet]] = {
 def declare_filters(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--status", choices=tuple(STATES), help="only jobs in this state")
-    parser.add_argument("--type", metavar="TYPE", help="only jobs of this type")
-    parser.add_argument("--queue", metavar="QUEUE", help="only jobs of this queue")
+    parser.add_argument("--type", type=text, metavar="TYPE", help="only jobs of this type")
+    parser.add_argument("--queue", type=text, metavar="QUEUE", help="only jobs of this queue")
     parser.add_argument(
         "--subject", type=subject, metavar="TYPE:ID", help="only jobs about this subject"
     )
@@ -57,7 +57,5 @@ def filtered(manager: JobManager, arguments: Mapping[str, Any]) -> JobQuerySet:
         jobs = jobs.about(*arguments["subject"])
     if (begin := arguments["since"]) is not None:
         moment = manager.now() - begin if isinstance(begin, timedelta) else begin
-        if not times_are_aware() and moment.tzinfo is not None:
-            moment = moment.replace(tzinfo=None)
         jobs = jobs.filter(GreaterThanOrEqual(Coalesce("finished_at", "created_at"), moment))
     return jobs

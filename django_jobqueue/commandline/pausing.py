@@ -5,20 +5,20 @@ from typing import Any
 
 from ..models import QueueControl
 from ..states import PauseKind
-from .reading import fits
+from .reading import fits, text
 from .word import Context, Refused, Word
 
 
 def declare_resume(parser: argparse.ArgumentParser) -> None:
     """Declare what is paused or resumed."""
     parser.add_argument("kind", choices=tuple(PauseKind.values))
-    parser.add_argument("name", metavar="NAME", help="of the queue or type")
+    parser.add_argument("name", type=text, metavar="NAME", help="of the queue or type")
 
 
 def declare_pause(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     declare_resume(parser)
-    parser.add_argument("--reason", default="", help="for those who wonder why")
+    parser.add_argument("--reason", type=text, default="", help="for those who wonder why")
 
 
 def pause(context: Context, arguments: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TextIO
 from uuid import UUID
@@ -22,8 +22,8 @@ class Printer:
 
     def __init__(self, stream: TextIO, *, as_json: bool, width: int | None = None) -> None:
         self.as_json = as_json
+        self.width = width
         self._stream = stream
-        self._width = width
         self._encoding = getattr(stream, "encoding", None) or "utf-8"
 
     def line(self, text: str = "") -> None:
@@ -48,11 +48,18 @@ class Printer:
             self.line(f"  {line}")
 
     def table(
-        self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, flexible: Collection[str]
+        self,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        flexible: Mapping[str, int],
+        expendable: Sequence[str] = (),
     ) -> None:
-        """Write an aligned table; columns named in `flexible` give way to the terminal's width.
+        """Write an aligned table that fits the terminal as far as it can.
 
-        A column with nothing in it is left out.
+        `flexible`: columns that give way, each to its least width. `expendable`: columns that are
+        left out on a terminal too narrow for all, the first of them first. A column with nothing
+        in it is left out anyway.
         """
         if self.as_json:
             return
@@ -62,8 +69,14 @@ class Printer:
             if not NOTHING.issuperset(cells)
         ]
         widths = [max(map(columns_of, column)) for column in columns]
-        if self._width is not None:
-            widths = fitted(widths, [column[0] in flexible for column in columns], self._width)
+        if self.width is not None:
+            least = [
+                min(width, flexible.get(column[0], width))
+                for column, width in zip(columns, widths, strict=True)
+            ]
+            kept = affordable([column[0] for column in columns], least, expendable, self.width)
+            columns = [columns[i] for i in kept]
+            widths = fitted([widths[i] for i in kept], [least[i] for i in kept], self.width)
         for row in zip(*columns, strict=True):
             padded = [fit(cell, width) for cell, width in zip(row, widths, strict=True)]
             self._write(GAP.join(padded).rstrip())
@@ -116,12 +129,24 @@ def fit(text: str, width: int) -> str:
     return text + " " * (width - columns_of(text))
 
 
-def fitted(widths: Sequence[int], flexible: Sequence[bool], total: int) -> list[int]:
-    """Return widths that fit `total` columns as far as the flexible ones allow, widest first."""
+def affordable(
+    headings: Sequence[str], least: Sequence[int], expendable: Sequence[str], total: int
+) -> list[int]:
+    """Return which columns are shown, so that their least widths fit if leaving out can do it."""
+    kept = list(range(len(headings)))
+    for heading in expendable:
+        if sum(least[i] for i in kept) + len(GAP) * (len(kept) - 1) <= total:
+            break
+        kept = [i for i in kept if headings[i] != heading]
+    return kept
+
+
+def fitted(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+    """Return widths that fit `total` columns as far as the least ones allow, widest first."""
     fits = list(widths)
     excess = sum(fits) + len(GAP) * (len(fits) - 1) - total
     while excess > 0:
-        shrinkable = [i for i, bends in enumerate(flexible) if bends and fits[i] > NARROWEST]
+        shrinkable = [i for i, width in enumerate(fits) if width > least[i]]
         if not shrinkable:
             break
         fits[max(shrinkable, key=lambda i: fits[i])] -= 1

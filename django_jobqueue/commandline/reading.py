@@ -5,6 +5,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from django.utils import timezone
+
+from ..conf import times_are_aware
 from ..models import Job
 from ..querysets import JobQuerySet
 from .word import Refused
@@ -12,6 +15,10 @@ from .word import Refused
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 LONGEST = timedelta(days=36500)
 MOST_NAMED = 5
+
+FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = datetime(9999, 1, 1, tzinfo=UTC)
+"""Between these a moment fits the columns in every time zone."""
 
 PREFIX = re.compile(r"[0-9a-f-]{1,36}")
 
@@ -29,7 +36,10 @@ def duration(value: str) -> timedelta:
 
 
 def since(value: str) -> timedelta | datetime:
-    """Read a duration before now, or a moment such as 2026-11-30 or 2026-11-30T18:00+01:00."""
+    """Read a duration before now, or a moment such as 2026-11-30 or 2026-11-30T18:00+01:00.
+
+    A moment without an offset is in the time zone of the site. It is returned as columns hold it.
+    """
     try:
         return duration(value)
     except argparse.ArgumentTypeError:
@@ -40,12 +50,28 @@ def since(value: str) -> timedelta | datetime:
         raise argparse.ArgumentTypeError(
             f"{value!r}: expected a duration such as 2h, or a moment such as 2026-11-30T18:00"
         ) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    zone = timezone.get_default_timezone()
+    if timezone.is_naive(moment):
+        moment = timezone.make_aware(moment, zone)
+    if not FIRST <= moment <= LAST:
+        raise argparse.ArgumentTypeError(
+            f"{value!r}: expected a moment from {FIRST:%Y-%m-%d} to {LAST:%Y-%m-%d}"
+        )
+    return moment if times_are_aware() else timezone.make_naive(moment, zone)
+
+
+def text(value: str) -> str:
+    """Read what a column of text can hold: an argument may be bytes of another encoding."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{value!r}: expected text in UTF-8") from None
+    return value
 
 
 def subject(value: str) -> tuple[str, str]:
     """Read "type:id"; the id may hold colons."""
-    kind, colon, name = value.partition(":")
+    kind, colon, name = text(value).partition(":")
     if not (kind and colon and name):
         raise argparse.ArgumentTypeError(f"{value!r}: expected a type and an id, such as order:7")
     return kind, name

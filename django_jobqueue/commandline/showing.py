@@ -4,8 +4,8 @@ import argparse
 from typing import Any
 
 from ..models import Job, JobAttempt
-from .describing import described, described_attempt, revealed, seconds_between
-from .printing import keyed, shown, span
+from .describing import BIG_COLUMNS, described, described_attempt, revealed, seconds_between
+from .printing import NARROWEST, keyed, shown, span
 from .reading import job_id, named
 from .word import Context, Word
 
@@ -25,13 +25,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(context: Context, arguments: dict[str, Any]) -> None:
     """Print the job; Refused when there is none, or more than one."""
     rows = context.manager.on_write_alias()
-    job = rows.get(pk=named(rows, arguments["id"]))
+    job = rows.defer(*BIG_COLUMNS).get(pk=named(rows, arguments["id"]))
     attempts = list(
         JobAttempt.objects.using(context.manager.write_alias).filter(job=job).order_by("pk")
     )
     reveal = arguments["payload"]
     told = [described_attempt(attempt, reveal=reveal) for attempt in attempts]
-    hidden = revealed(job) if reveal else {}
+    hidden = revealed(rows, job) if reveal else {}
     context.printer.document({**described(job), **hidden, "attempt_history": told})
     print_job(context, job)
     if attempts:
@@ -65,16 +65,21 @@ def print_attempts(context: Context, attempts: list[JobAttempt]) -> None:
         ]
         for attempt in attempts
     ]
-    context.printer.table(HEADINGS, rows, flexible={"WORKER", "ERROR"})
+    context.printer.table(HEADINGS, rows, flexible={"WORKER": NARROWEST, "ERROR": NARROWEST})
 
 
 def print_hidden(context: Context, hidden: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
     """Print payload, result, and what the errors said."""
     printer = context.printer
-    for name in ("payload", "result"):
+    as_text = hidden.get("as_text", {})
+    for name in BIG_COLUMNS:
         printer.line()
-        printer.line(f"{name}:")
-        printer.value(hidden[name])
+        if name in as_text:
+            printer.line(f"{name}, the beginning of {as_text[name]} characters, not read as JSON:")
+            printer.block(hidden[name])
+        else:
+            printer.line(f"{name}:")
+            printer.value(hidden[name])
     if hidden["last_error"]:
         printer.line()
         printer.line("last error:")

@@ -4,8 +4,8 @@ import argparse
 from datetime import timedelta
 from typing import Any
 
-from .. import insights
-from .printing import Printer, counted, keyed, span
+from .. import insights, remedy
+from .printing import NARROWEST, Printer, counted, keyed, span
 from .word import Context, Word
 
 LAST_HOUR = timedelta(hours=1)
@@ -39,7 +39,8 @@ def as_document(now: insights.Now, recent: insights.Activity) -> dict[str, Any]:
         "jobs": counts_of(now.total),
         "types": {name: counts_of(tally) for name, tally in now.by_type.items()},
         "oldest_due_seconds": seconds(now.oldest_due_age),
-        "unserved": [{"type": lane.type, "queue": lane.queue} for lane in now.unserved],
+        "oldest_due": None if (oldest := now.oldest_due) is None else place_of(oldest),
+        "unserved": [place_of(lane) for lane in now.unserved],
         "last_hour": {"succeeded": recent.succeeded, "failed": recent.failed},
         "paused": [
             {"kind": p.kind.value, "name": p.name, "reason": p.reason, "paused_at": p.paused_at}
@@ -66,6 +67,11 @@ def counts_of(tally: insights.Tally) -> dict[str, int]:
     return {name: getattr(tally, name) for name in COUNTS}
 
 
+def place_of(lane: insights.Lane) -> dict[str, str]:
+    """Return where jobs wait."""
+    return {"type": lane.type, "queue": lane.queue}
+
+
 def queues_of(worker: insights.LiveWorker) -> list[str] | None:
     """Return the queues of a worker in order; None for every queue."""
     return None if worker.queues is None else sorted(worker.queues)
@@ -79,7 +85,10 @@ def seconds(age: timedelta | None) -> float | None:
 def print_counts(printer: Printer, now: insights.Now, recent: insights.Activity) -> None:
     """Print what is true of the whole queue."""
     total = now.total
-    waiting = "none" if now.oldest_due_age is None else f"waits {span(seconds(now.oldest_due_age))}"
+    oldest, waiting = now.oldest_due, "none"
+    if oldest is not None:
+        waits = span(seconds(now.oldest_due_age))
+        waiting = f"waits {waits}, {oldest.type} of the queue {oldest.queue}"
     fields = {
         "ready": str(total.ready),
         "scheduled": f"{total.scheduled} ({total.due} due)" if total.due else str(total.scheduled),
@@ -94,8 +103,10 @@ def print_counts(printer: Printer, now: insights.Now, recent: insights.Activity)
     for pause in now.pauses:
         reason = f": {pause.reason}" if pause.reason else ""
         printer.line(f"PAUSED {pause.kind.value} {pause.name}{reason}")
-    for lane in now.unserved:
-        printer.line(f"NO WORKER runs {lane.type} of the queue {lane.queue}")
+    for trouble in dict.fromkeys(
+        remedy.unserved(lane.type, lane.queue, now.workers) for lane in now.unserved
+    ):
+        printer.line(f"PROBLEM: {trouble}")
 
 
 def print_types(printer: Printer, now: insights.Now) -> None:
@@ -107,7 +118,7 @@ def print_types(printer: Printer, now: insights.Now) -> None:
         [name, *(str(count) for count in (t.ready, t.scheduled, t.running, t.retried, t.stuck))]
         for name, t in now.by_type.items()
     ]
-    printer.table(TYPE_HEADINGS, rows, flexible={"TYPE"})
+    printer.table(TYPE_HEADINGS, rows, flexible={"TYPE": NARROWEST})
 
 
 def print_workers(printer: Printer, now: insights.Now) -> None:
@@ -126,7 +137,7 @@ def print_workers(printer: Printer, now: insights.Now) -> None:
         ]
         for worker in now.workers
     ]
-    printer.table(WORKER_HEADINGS, rows, flexible={"WORKER", "QUEUES"})
+    printer.table(WORKER_HEADINGS, rows, flexible={"WORKER": NARROWEST, "QUEUES": NARROWEST})
 
 
 STATUS = Word("status", "what the queue is doing", declare, run)

@@ -19,7 +19,10 @@ class Misused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a word runs with: the jobs of one database, and where its answer goes."""
+    """What a word runs with: the jobs of one database, and where its answer goes.
+
+    `ask` puts a question to a person and returns the answer; EOFError when nobody is there.
+    """
 
     manager: JobManager
     printer: Printer
@@ -30,7 +33,7 @@ class Context:
         if yes:
             return
         try:
-            answer = self.ask(f"{question} [y/N] ")
+            answer = self.ask(f"{question} [y/N]")
         except EOFError:
             raise Refused("Nobody is there to be asked. Give --yes to go on.") from None
         if answer.strip().lower() not in {"y", "yes"}:

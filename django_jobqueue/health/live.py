@@ -7,7 +7,10 @@ PROBE = "live"
 
 
 def live(path: str | None, max_age: float) -> Report:
-    """Report whether the health file at `path` is at most `max_age` seconds old."""
+    """Report whether the health file at `path` is at most `max_age` seconds old.
+
+    The measure `age_seconds` is negative for a file that is dated in the future.
+    """
     if path is None:
         return unhealthy(
             "no-health-file",
@@ -20,12 +23,15 @@ def live(path: str | None, max_age: float) -> Report:
     if sign is None:
         return unhealthy("no-worker", f"There is no health file {path}: no worker runs.")
     measures = {"age_seconds": round(sign.age, 1)}
-    if sign.age <= max_age:
+    if sign.is_fresh(max_age):
         return Report(PROBE, measures=measures)
-    text = (
-        f"The health file {path} is {sign.age:.0f} s old, and may be {max_age:g} s: the worker "
-        f"with the process id {sign.pid} hangs, or was killed."
-    )
+    if sign.age < 0:
+        text = f"The health file {path} is dated {-sign.age:.0f} s in the future: it tells nothing."
+    else:
+        text = (
+            f"The health file {path} is {sign.age:.0f} s old, and may be {max_age:g} s: the "
+            f"worker with the process id {sign.pid} hangs, or was killed."
+        )
     return Report(PROBE, (Problem("stale", text),), measures)
 
 

@@ -1,42 +1,21 @@
 """Is work done in time? What waits, what is stuck and what fails, against thresholds."""
 
-from dataclasses import dataclass
-from datetime import timedelta
-
+from django.db import DatabaseError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count, Min, Q
 
+from .. import remedy
 from ..conf import stuck_threshold
 from ..database.clock import database_now
+from ..insights.reading import Reading
+from ..insights.troubles import Limits, Trouble, Vitals, troubles_of, vitals_of
+from ..insights.workers import workers_of
 from ..models import Job
-from ..states import JobStatus
+from ..worker.preflight import missing_migrations
 from .bounded import NoAnswer, ask
+from .ready import away, unmigrated
 from .report import Problem, Report
 
 PROBE = "queue"
-
-WINDOW = timedelta(hours=1)
-
-MOST_SAMPLES = 10_000
-"""The latest of the window stand for all of them."""
-
-FEWEST_SAMPLES = 20
-"""Fewer say nothing about a share: one failure of one job is no outage."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the database says. `overdue`: seconds that the oldest due job has waited, or None."""
-
-    overdue: float | None
-    stuck: int
-    ended: int
-    failed: int
-
-    @property
-    def failing(self) -> float | None:
-        """The share of the ended jobs that failed; None for too few of them."""
-        return self.failed / self.ended if self.ended >= FEWEST_SAMPLES else None
 
 
 def queue(
@@ -47,30 +26,19 @@ def queue(
     `max_overdue`: seconds that a due job may wait, and a stuck one; jobs of paused queues and
     types do not count. `max_stuck`: how many jobs may be stuck longer. `max_failing`: which share
     of the jobs that ended in the last hour may have failed, of 20 or more. `using`: the alias of
-    the jobs, by default where they are written.
+    the jobs, by default where they are written. Raises InvalidSettings for a STUCK_THRESHOLD that
+    cannot be used.
     """
     alias = using or Job.objects.write_alias
+    limits = Limits(max_overdue, max_stuck, max_failing)
+    stuck_threshold()  # What is wrong with a setting is not to be said of the database.
     try:
-        found = ask(alias, lambda connection: read(connection, max_overdue))
+        answer = ask(alias, lambda connection: problems_or_missing(connection, limits))
     except NoAnswer as error:
-        text = f'The database "{alias}" does not answer: {error}.'
-        return Report(PROBE, (Problem("database-away", text),))
-    problems = []
-    if found.overdue is not None and found.overdue > max_overdue:
-        text = f"The oldest due job has waited {found.overdue:.0f} s, over {max_overdue:g} s."
-        problems.append(Problem("overdue", text))
-    if found.stuck > max_stuck:
-        text = (
-            f"{found.stuck} jobs are stuck for over {max_overdue:g} s; {max_stuck} may be. "
-            "Does a worker run, with REAPER_ENABLED?"
-        )
-        problems.append(Problem("stuck", text))
-    if found.failing is not None and found.failing > max_failing:
-        text = (
-            f"{found.failed} of the {found.ended} jobs that ended in the last hour failed: "
-            f"{found.failing:.0%}, over {max_failing:.0%}."
-        )
-        problems.append(Problem("failing", text))
+        return Report(PROBE, (away(alias, error),))
+    if isinstance(answer, list):
+        return Report(PROBE, (unmigrated(alias, answer),))
+    found, problems = answer
     measures = {
         "overdue_seconds": None if found.overdue is None else round(found.overdue, 1),
         "stuck": found.stuck,
@@ -81,18 +49,44 @@ def queue(
     return Report(PROBE, tuple(problems), measures)
 
 
-def read(connection: BaseDatabaseWrapper, max_overdue: float) -> Reading:
-    """Ask the database, in three statements."""
-    now = database_now(connection)
-    jobs = Job.objects.using(connection.alias)
-    due = jobs.pending().filter(Q(scheduled_for__isnull=True) | Q(scheduled_for__lte=now))
-    oldest = due.not_paused().aggregate(at=Min("ready_at"))["at"]
-    stuck = jobs.stuck(stuck_threshold(), as_of=now - timedelta(seconds=max_overdue))
-    ended = jobs.filter(
-        status__in=[JobStatus.SUCCEEDED, JobStatus.FAILED], finished_at__gte=now - WINDOW
-    ).order_by("-finished_at")[:MOST_SAMPLES]
-    counts = ended.aggregate(
-        ended=Count("pk"), failed=Count("pk", filter=Q(status=JobStatus.FAILED))
+def problems_or_missing(
+    connection: BaseDatabaseWrapper, limits: Limits
+) -> tuple[Vitals, list[Problem]] | list[str]:
+    """Return what the database says, or the migrations for lack of which it cannot."""
+    try:
+        with transaction.atomic(using=connection.alias):
+            reading = Reading(connection.alias, database_now(connection))
+            found = vitals_of(reading, limits)
+            problems = [
+                Problem(trouble.value, told(trouble, found, limits, reading))
+                for trouble in troubles_of(found, limits)
+            ]
+            return found, problems
+    except DatabaseError:
+        if missing := missing_migrations(connection):
+            return missing
+        raise
+
+
+def told(trouble: Trouble, found: Vitals, limits: Limits, reading: Reading) -> str:
+    """Return a sentence about what is wrong."""
+    if trouble is Trouble.OVERDUE:
+        return overdue_text(found, limits.max_overdue, reading)
+    if trouble is Trouble.STUCK:
+        return (
+            f"{found.stuck} jobs are stuck for over {limits.max_overdue:g} s; "
+            f"{limits.max_stuck} may be. Does a worker run, with REAPER_ENABLED?"
+        )
+    return (
+        f"{found.failed} of the {found.ended} jobs that ended in the last hour failed: "
+        f"{found.failing:.0%}, over {limits.max_failing:.0%}."
     )
-    waited = None if oldest is None else max((now - oldest).total_seconds(), 0.0)
-    return Reading(waited, stuck.count(), counts["ended"], counts["failed"])
+
+
+def overdue_text(found: Vitals, max_overdue: float, reading: Reading) -> str:
+    """Say which job waits, and why when no worker takes it."""
+    assert found.oldest is not None
+    whose = "{} of the queue {}".format(*found.oldest)
+    why = remedy.unserved(*found.oldest, workers_of(reading))
+    text = f"The oldest due job ({whose}) has waited {found.overdue:.0f} s, over {max_overdue:g} s"
+    return f"{text}: {why}." if why else f"{text}."

@@ -17,12 +17,25 @@ def ready(*, using: str | None = None) -> Report:
     try:
         missing = ask(alias, missing_migrations)
     except NoAnswer as error:
-        text = f'The database "{alias}" does not answer: {error}.'
-        return Report(PROBE, (Problem("database-away", text),))
+        return Report(PROBE, (away(alias, error),))
     if missing:
-        text = (
-            f'The database "{alias}" lacks migrations: {", ".join(missing)}. '
-            "Run: python manage.py migrate"
-        )
-        return Report(PROBE, (Problem("migrations-missing", text),))
+        return Report(PROBE, (unmigrated(alias, missing),))
     return Report(PROBE)
+
+
+def away(alias: str, error: NoAnswer) -> Problem:
+    """Return the problem of a database that does not answer."""
+    return Problem(
+        "database-away",
+        f'The database "{alias}" does not answer: {error}. '
+        f'Start it, or correct DATABASES["{alias}"].',
+    )
+
+
+def unmigrated(alias: str, missing: list[str]) -> Problem:
+    """Return the problem of a database that lacks these migrations."""
+    return Problem(
+        "migrations-missing",
+        f'The database "{alias}" lacks migrations: {", ".join(missing)}. '
+        "Run: python manage.py migrate",
+    )

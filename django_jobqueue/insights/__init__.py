@@ -17,6 +17,7 @@ from .history import EDGES, Activity, Slice, Totals, activity, durations, lifeti
 from .lanes import Lane, Pause, Tally, pauses
 from .overview import Now, Overview, now, overview
 from .questions import eta, position
+from .troubles import Limits, Trouble, Vitals
 from .window import DEFAULT_WINDOW, LONGEST_WINDOW
 from .workers import ALIVE_WITHIN, LiveWorker, workers
 
@@ -36,6 +37,7 @@ __all__ = [
     "Failures",
     "Forecast",
     "Lane",
+    "Limits",
     "LiveWorker",
     "MessageOfFailures",
     "Now",
@@ -45,6 +47,8 @@ __all__ = [
     "Spread",
     "Tally",
     "Totals",
+    "Trouble",
+    "Vitals",
     "activity",
     "durations",
     "eta",

@@ -145,7 +145,11 @@ def tallies_by_type(lanes: Iterable[Lane]) -> dict[str, Tally]:
     return tallies
 
 
-def oldest_due_at(lanes: Iterable[Lane]) -> datetime | None:
-    """Return since when the longest waiting job could have run, that no pause holds back."""
-    moments = [lane.oldest_due_at for lane in lanes if not lane.paused]
-    return min((moment for moment in moments if moment is not None), default=None)
+def oldest_due(lanes: Iterable[Lane]) -> Lane | None:
+    """Return the lane of the job that waits longest and could run, that no pause holds back."""
+    dues = [
+        (lane.oldest_due_at, lane)
+        for lane in lanes
+        if lane.oldest_due_at is not None and not lane.paused
+    ]
+    return min(dues, key=lambda due: due[0], default=(None, None))[1]

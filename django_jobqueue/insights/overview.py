@@ -8,8 +8,9 @@ from .backlog import etas_of
 from .estimates import Estimate
 from .failures import Failures, failures_in
 from .history import Activity, Durations, Totals, activity_in, durations_in, lifetime_at
-from .lanes import Lane, Pause, Tally, lanes_of, oldest_due_at, pauses_of, tallies_by_type, tally_of
+from .lanes import Lane, Pause, Tally, lanes_of, oldest_due, pauses_of, tallies_by_type, tally_of
 from .reading import Reading
+from .troubles import Limits, Trouble, Vitals, troubles_of, vitals_of
 from .window import DEFAULT_WINDOW, checked_window
 from .workers import LiveWorker, unserved, workers_of
 
@@ -38,6 +39,11 @@ class Now:
         return tallies_by_type(self.lanes)
 
     @property
+    def oldest_due(self) -> Lane | None:
+        """Where the oldest job waits that could run; None when none could."""
+        return oldest_due(self.lanes)
+
+    @property
     def unserved(self) -> Sequence[Lane]:
         """Where jobs wait, not paused, that no live worker takes."""
         return unserved(self.lanes, self.workers)
@@ -59,6 +65,13 @@ class Overview:
     failures: Failures
     lifetime: Mapping[str, Totals]
     etas: Mapping[str, Estimate]
+    vitals: Vitals
+    limits: Limits
+
+    @property
+    def troubles(self) -> Sequence[Trouble]:
+        """What is wrong, by the rule and the limits of the health probe."""
+        return list(troubles_of(self.vitals, self.limits))
 
     @property
     def backlog_seconds(self) -> float | None:
@@ -86,8 +99,9 @@ def now_at(reading: Reading) -> Now:
     """Return what the queue does at a reading."""
     pauses = pauses_of(reading)
     lanes = lanes_of(reading, pauses)
-    oldest = reading.age(oldest_due_at(lanes))
-    return Now(reading.now, lanes, pauses, workers_of(reading), oldest)
+    oldest = oldest_due(lanes)
+    age = None if oldest is None else reading.age(oldest.oldest_due_at)
+    return Now(reading.now, lanes, pauses, workers_of(reading), age)
 
 
 def overview(
@@ -100,6 +114,7 @@ def overview(
     """
     checked_window(window)
     reading = Reading.of(using)
+    limits = Limits.from_settings()
     live = now_at(reading)
     history = durations_in(reading, window)
     return Overview(
@@ -110,4 +125,6 @@ def overview(
         failures=failures_in(reading, window, messages=messages),
         lifetime=lifetime_at(reading),
         etas=etas_of(live.lanes, history, live.workers),
+        vitals=vitals_of(reading, limits),
+        limits=limits,
     )

@@ -50,11 +50,12 @@ class JobManager(ClaimTransitions, OperatorTransitions, UpkeepTransitions):
         seconds); `reason`; `org_id`.
 
         The INSERT is part of the caller's transaction. Raises InvalidJob or InvalidPayload
-        before any SQL, EnqueueConflict when a colliding job kept vanishing.
+        before any SQL, TypeError for another option, EnqueueConflict when a colliding job kept
+        vanishing.
         """
         from .. import enqueueing
 
-        return enqueueing.enqueue(self, enqueueing.JobRequest(type, payload, **options))
+        return enqueueing.enqueue(self, enqueueing.requested(type, payload, options))
 
     async def aenqueue(
         self,

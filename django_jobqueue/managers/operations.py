@@ -1,12 +1,13 @@
 """What people do to jobs: cancel, retry, delete, pause, resume."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 from django.db import models, transaction
 
 from ..database import Operating, ReapRequest
+from ..exceptions import shown
 from ..ids import batches, ids_of
 from ..querysets import JobQuerySet, tables_of
 from ..signals import job_settled, send_cancelled, send_reaped
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..models import Job
+
+    Jobs: TypeAlias = Job | UUID | str | Iterable[Job | UUID | str]
+    """A job, its id, also as text, or several of these."""
 
 ERASE_BATCH = 1000
 
@@ -31,7 +35,7 @@ UNENDED_OR_DONE = (JobStatus.PENDING, JobStatus.SUCCEEDED)
 class OperatorTransitions(TransitionManager):
     """The transitions that the admin and the command line make."""
 
-    def cancel(self, jobs: "Job | UUID | Iterable[Job | UUID]") -> set[UUID]:
+    def cancel(self, jobs: "Jobs") -> set[UUID]:
         """Cancel those of the jobs that are pending; return their ids.
 
         A running job is left alone: its worker decides how it ends. So is a job that somebody
@@ -64,7 +68,7 @@ class OperatorTransitions(TransitionManager):
         sweep = Sweep(self._operating(), waiting, waiting, lambda ids: Batch(self._cancel(ids)))
         return sweep.run(passed_over, limit=limit, within=within)
 
-    def retry(self, jobs: "Job | UUID | Iterable[Job | UUID]") -> dict[UUID, RetryResult]:
+    def retry(self, jobs: "Jobs") -> dict[UUID, RetryResult]:
         """Make failed or cancelled jobs wait again with their counters reset; answer by id.
 
         A job in any other state is refused. Of two jobs with one dedup key the first wins; the
@@ -101,7 +105,10 @@ class OperatorTransitions(TransitionManager):
         return sweep.run(passed_over, limit=limit, within=within)
 
     def delete_jobs(
-        self, jobs: "Job | UUID | Iterable[Job | UUID]", *, batch_size: int = ERASE_BATCH
+        self,
+        jobs: "Jobs",
+        *,
+        batch_size: int = ERASE_BATCH,
     ) -> set[UUID]:
         """Delete those of the jobs that are not running; return their ids.
 
@@ -157,11 +164,11 @@ class OperatorTransitions(TransitionManager):
     def pause(self, kind: str, name: str, *, reason: str = "") -> bool:
         """Stop claims of a queue or a type until `resume`; False when it was paused already.
 
-        `kind` is "queue" or "type". Running jobs finish.
+        `kind` is "queue" or "type"; ValueError for another. Running jobs finish.
         """
         controls = self._controls()
         _, created = controls.get_or_create(
-            kind=PauseKind(kind),
+            kind=kind_of(kind),
             name=name,
             defaults={
                 "reason": reason,
@@ -174,7 +181,7 @@ class OperatorTransitions(TransitionManager):
         """Allow claims of a queue or a type again; False when it was not paused."""
         from .. import enqueueing
 
-        deleted, _ = self._controls().filter(kind=PauseKind(kind), name=name).delete()
+        deleted, _ = self._controls().filter(kind=kind_of(kind), name=name).delete()
         if deleted:
             enqueueing.announce_any(self)
         return bool(deleted)
@@ -227,3 +234,10 @@ class OperatorTransitions(TransitionManager):
 
     def _operating(self) -> Operating:
         return Operating(tables_of(self.model), self.write_alias)
+
+
+def kind_of(kind: str) -> PauseKind:
+    """Return what is paused; raise ValueError for what cannot be."""
+    if kind in PauseKind.values:
+        return PauseKind(kind)
+    raise ValueError(f"kind is {shown(kind)}; expected 'queue' or 'type', as in pause('queue', …).")

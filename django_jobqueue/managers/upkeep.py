@@ -35,7 +35,7 @@ class UpkeepTransitions(TransitionManager):
         limit: int = PROMOTE_BATCH,
         *,
         hints: Hints | None = None,
-        jobs: "Job | UUID | Iterable[Job | UUID] | None" = None,
+        jobs: "Job | UUID | str | Iterable[Job | UUID | str] | None" = None,
     ) -> int:
         """Make up to `limit` scheduled jobs ready whose time has come; return how many.
 
@@ -65,7 +65,7 @@ class UpkeepTransitions(TransitionManager):
         stuck_threshold: timedelta,
         max_attempts: int,
         *,
-        jobs: "Job | UUID | Iterable[Job | UUID] | None" = None,
+        jobs: "Job | UUID | str | Iterable[Job | UUID | str] | None" = None,
         as_of: datetime | None = None,
         limit: int = REAP_BATCH,
     ) -> list[Reaped]:

@@ -1,9 +1,11 @@
 """`@schedule`: what the code declares. Usable before Django is set up, settings included."""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from .. import registry
 from ..conf import settings, warn_once
@@ -25,6 +27,10 @@ CATCH_UP_LIMIT = 10
 
 DECLARED_ON = "__jobqueue_schedules__"
 """Where a handler keeps its schedules. `job_handler` copies it from the function it wraps."""
+
+
+_holders: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""Whatever has a schedule, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,7 @@ def schedule(
         if any(other.name == name for other in before):
             raise InvalidSchedule(f"Schedule {name!r} is declared twice on {target!r}.")
         setattr(target, DECLARED_ON, (*before, declaration))
+        _holders[id(target)] = target
         return target
 
     return decorate
@@ -136,11 +143,35 @@ def declared() -> dict[str, Declaration]:
 
 def of_handlers() -> Iterator[Declaration]:
     """Yield what stands on registered handlers, in the order of their types."""
+    for job_type, declaration in placed():
+        yield replace(declaration, type=job_type)
+
+
+def placed() -> Iterator[tuple[str, Declaration]]:
+    """Yield the types of registered handlers with what stands on each, as it was written."""
     for job_type, handler in sorted(registry.handlers().items()):
         # A subclass does not inherit: it would declare the same name for another type.
         for holder in (handler, type(handler)):
             for declaration in vars(holder).get(DECLARED_ON, ()):
-                yield replace(declaration, type=job_type)
+                yield job_type, declaration
+
+
+def stranded() -> list[tuple[str, str]]:
+    """Return the name of each schedule that never fires, and what it stands on, in order.
+
+    That is what no registered handler is, or is made of. Only what a module holds that is loaded:
+    not what a function made, and not the modules that failed to import.
+    """
+    reached = {id(declaration) for _, declaration in placed()}
+    found = []
+    for holder in list(_holders.values()):
+        owner = holder if hasattr(holder, "__qualname__") else type(holder)
+        if owner.__module__ not in sys.modules or "<locals>" in owner.__qualname__:
+            continue
+        place = f"{owner.__module__}.{owner.__qualname__}"
+        missed = [d for d in vars(holder)[DECLARED_ON] if id(d) not in reached]
+        found += [(declaration.name, place) for declaration in missed]
+    return sorted(found)
 
 
 def built_in() -> Iterator[Declaration]:

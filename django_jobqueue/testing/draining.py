@@ -87,8 +87,11 @@ def drain(
     `raise_errors`: raise the first exception of a handler, once its row says what became of it;
     the jobs behind it then still wait. Without, all run, and the answer holds the errors.
 
-    Raises EndlessDrain after `limit` attempts when more wait, HandlerNotFound for an unknown type.
+    Raises EndlessDrain after `limit` attempts when more wait, HandlerNotFound for an unknown type,
+    ValueError for a limit under 1, TypeError for one name in the place of a list of names.
     """
+    check_lists(queues=queues, types=types)
+    check_number(limit)
     names = None if types is None else [type_of(job_type) for job_type in types]
     for name in names or ():
         check_handler(name)
@@ -110,6 +113,26 @@ def drain(
             if moment is None:
                 return Drained(tuple(runs))
             journey.enter_context(standing_at(moment))
+
+
+def check_lists(**options: object) -> None:
+    """Refuse one name where a list of names belongs: its letters would be taken for names."""
+    for option, given in options.items():
+        if isinstance(given, str):
+            raise TypeError(
+                f"drain() got {option}={given!r}; expected a list of names. "
+                f"Write {option}=[{given!r}]."
+            )
+
+
+def check_number(limit: object) -> None:
+    """Refuse a limit that is no whole number of 1 or more."""
+    if not isinstance(limit, int):
+        raise TypeError(f"drain() got limit={limit!r}; expected a whole number, 1 or more.")
+    if limit < 1:
+        raise ValueError(
+            f"drain() got limit={limit!r}; expected 1 or more. To run nothing, do not call it."
+        )
 
 
 async def adrain(**options: Unpack[DrainOptions]) -> Drained:

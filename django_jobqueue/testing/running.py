@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
+from django.db import connections
 from django.db.models import Model
 
 from .. import registry
@@ -28,7 +29,7 @@ from ..worker.requests import Settled
 from ..worker.running import Running
 from ..worker.settling import Outcomes, conclude, settle_alone
 from .clock import standing_at
-from .surroundings import CallersThread, contained, savepoint
+from .surroundings import CallersThread, check_open, contained, savepoint
 
 if TYPE_CHECKING:
     from ..database import ClaimOptions
@@ -110,6 +111,7 @@ class Bench:
         self._error = None
         running = Running(job, claim)
         decision = self._execution.run(running)
+        check_open(*connections.all(initialized_only=True))
         assert decision is not None  # Nobody else is there to end the attempt.
         decision, outcomes = settle_alone(self._settle, decision, running)
         outcome = outcomes.get(claim.token, SettleOutcome.WRITE_FAILED)

@@ -66,11 +66,7 @@ def kept_usable(connection: BaseDatabaseWrapper) -> Iterator[None]:
     try:
         yield
     finally:
-        if connection.closed_in_transaction:
-            raise TransactionManagementError(
-                f"The connection {alias!r} was closed inside the test's transaction. Test code "
-                "that closes connections in a TransactionTestCase."
-            )
+        check_open(connection)
         if is_broken(connection):
             transaction.set_rollback(rollback=False, using=alias)
             transaction.savepoint_rollback(savepoint, using=alias)
@@ -78,6 +74,16 @@ def kept_usable(connection: BaseDatabaseWrapper) -> Iterator[None]:
         else:
             transaction.savepoint_commit(savepoint, using=alias)
             run_after_commit(connection, waiting)
+
+
+def check_open(*connections: BaseDatabaseWrapper) -> None:
+    """Raise TransactionManagementError if one was closed inside a transaction, which is lost."""
+    for connection in connections:
+        if connection.closed_in_transaction:
+            raise TransactionManagementError(
+                f"The connection {connection.alias!r} was closed inside the test's transaction. "
+                "Test code that closes connections in a TransactionTestCase."
+            )
 
 
 def is_broken(connection: BaseDatabaseWrapper) -> bool:

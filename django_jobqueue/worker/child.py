@@ -1,13 +1,15 @@
 """A worker in a process that a supervisor spawned. Importable before Django is set up."""
 
 import multiprocessing
-import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..logs import get_logger
+from .leaving import leave
 from .options import ExitCode, WorkerOptions
+from .streams import open_closed_streams
 
 logger = get_logger(__name__)
 
@@ -15,13 +17,12 @@ logger = get_logger(__name__)
 def child(options: WorkerOptions) -> None:
     """Run one worker in a spawned process; ends it at once, whatever threads remain."""
     code = ExitCode.FAILED
+    open_closed_streams()
     try:
         code = run_child(options)
     except BaseException:
         logger.exception("The worker process failed")
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    leave(code)
 
 
 def run_child(options: WorkerOptions) -> ExitCode:
@@ -60,4 +61,5 @@ def watch_supervisor(on_vanished: Callable[[], None]) -> None:
 
 def say(line: str) -> None:
     """Print one line at once."""
-    print(line, flush=True)  # noqa: T201 (a program's word to its operator)
+    with suppress(OSError):  # A full disk ends no worker.
+        print(line, flush=True)  # noqa: T201 (a program's word to its operator)

@@ -40,6 +40,9 @@ def log_settled(settled: Settled) -> None:
         return
     decision, finished = settled.decision, settled.finished
     attempt = decision.attempt
+    how = f" ({attempt.error.last_error})" if attempt.error else ""
+    if attempt.error and settled.outcome is SettleOutcome.FAILED:
+        how += f"\n{attempt.error.traceback.rstrip()}"
     logger.log(
         level,
         "Job %s (%s) attempt %d: %s%s",
@@ -47,7 +50,7 @@ def log_settled(settled: Settled) -> None:
         finished.job_type if finished else "unknown type",
         attempt.number,
         settled.outcome.value,
-        f" ({attempt.error.last_error})" if attempt.error else "",
+        how,
         extra=fields_of(decision, finished) | {"outcome": settled.outcome.value},
     )
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-LAST_STATEMENTS_SECONDS = 4.0
+LAST_STATEMENTS_SECONDS = 3.0
 """Of the five seconds that a stop may take beyond its grace: time to hand claims back."""
 
 LAST_THREADS_SECONDS = 0.9

@@ -1,10 +1,15 @@
 """Exceptions as text that any database can store."""
 
+import os
 import traceback
 from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
 
 from ..jsonvalues import storable_text
 from ..states import Attempt, Changes, Claim, Decision, ErrorReport, JobStatus, SettleOutcome
+
+PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 MAX_CLASS_LENGTH = 200
 MAX_MESSAGE_LENGTH = 10_000
@@ -43,11 +48,20 @@ def message_of(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return the formatted traceback, or a word on why there is none."""
+    """Return the formatted traceback, from the handler on, or a word on why there is none."""
     try:
-        return "".join(traceback.format_exception(error))
+        frames = beyond_the_package(error.__traceback__)
+        return "".join(traceback.format_exception(type(error), error, frames))
     except BaseException as broken:  # noqa: BLE001 (somebody else's code)
         return f"(its traceback cannot be formatted: {type(broken).__name__})"
+
+
+def beyond_the_package(frames: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of this package that led to the site's code."""
+    rest = frames
+    while rest is not None and rest.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        rest = rest.tb_next
+    return rest or frames
 
 
 def capped(text: str, length: int) -> str:

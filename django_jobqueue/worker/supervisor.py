@@ -70,7 +70,7 @@ class Supervisor:
                     self._look_at(place)
                 self._vitals.beat(self._signs())
                 self._wait()
-        self._vitals.end(len(self._places))
+        self._vitals.end()
         return self._exit_code
 
     @property
@@ -130,10 +130,13 @@ class Supervisor:
         place.started_at = time.monotonic()
 
     def _note_end(self, place: Place, now: float) -> None:
+        sign = self._sign(place)
         process, place.process = place.process, None
         if process is None:
             return
         process.join()
+        if sign is not None:
+            self._vitals.clear_up(sign)
         code = process.exitcode if process.exitcode is not None else ExitCode.FAILED
         well = code in {ExitCode.CLEAN, ExitCode.RECYCLE}
         if self._stopping and not well:

@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 from django.contrib.messages import get_messages
+from django.db import connection
 from django.urls import reverse
 
 
@@ -13,6 +14,19 @@ def address(name, *args):
 def messages_of(response):
     """Return the messages that a response left, as texts."""
     return [str(message) for message in get_messages(response.wsgi_request)]
+
+
+def store_deep_payload(model, pk):
+    """Store a payload that Python's JSON does not read or write, as only SQL can."""
+    levels = 2_000 if connection.vendor == "postgresql" else 900
+    text = '{"a": ' + "[" * levels + "]" * levels + "}"
+    pk = pk if connection.vendor == "postgresql" or isinstance(pk, int) else pk.hex
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE django_jobqueue_{model} SET payload = %s WHERE id = %s",
+            [text, pk],
+        )
+        assert cursor.rowcount == 1
 
 
 class Forms(HTMLParser):

@@ -1,19 +1,21 @@
 """One job's page: what it shows, to whom, and that nothing on it can be edited."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Permission, User
 
-from django_jobqueue.admin.carried import VALUE_LENGTH, pretty_json, traceback_text
+from django_jobqueue.admin.carried import VALUE_LENGTH, WHOLE, json_text, traceback_text
 from django_jobqueue.admin.elapsed import elapsed
 from django_jobqueue.admin.subjects import SubjectLinks
 from django_jobqueue.admin.timeline import MOST_ATTEMPTS
+from django_jobqueue.carried import MOST_LEVELS, carried_as
+from django_jobqueue.masking import texts
 from django_jobqueue.models import Job, JobAttempt, QueueControl
 from django_jobqueue.states import SettleOutcome
-from tests.admin.pages import address
+from tests.admin.pages import address, store_deep_payload
 from tests.factories import JobAttemptFactory, JobFactory, QueueControlFactory
 from tests.managers.rows import expired, now
 
@@ -34,6 +36,11 @@ def told():
     )
     JobAttemptFactory(job=job, message=SECRET, traceback=f"Traceback\n{SECRET}")
     return job
+
+
+def laid_out(value):
+    text = json.dumps(value)
+    return json_text(carried_as(text, len(text), whole=WHOLE))
 
 
 def show(client, job):
@@ -94,7 +101,7 @@ class TestWhatAJobCarries:
         assert text.count("********") >= 6
 
     def test_is_written_as_indented_json(self):
-        assert pretty_json({"a": ["ü"]}).text == '{\n  "a": [\n    "ü"\n  ]\n}'
+        assert laid_out({"a": ["ü"]}).text == '{\n  "a": [\n    "ü"\n  ]\n}'
 
     def test_is_escaped(self, person):
         job = JobFactory(payload={"a": "<script>alert(1)</script>"})
@@ -110,7 +117,64 @@ class TestWhatAJobCarries:
         text = show(person("view_job_payload"), job)
 
         assert len(text) < VALUE_LENGTH + 20_000
-        assert "The first 20,000 of 100,013 characters." in text or "The first 20000 of" in text
+        assert "the beginning of 100,00" in text
+
+    def test_that_is_long_is_searched_for_secrets_no_further_than_it_is_shown(
+        self, person, monkeypatch
+    ):
+        lengths = []
+        masked_text = texts.masked_text
+
+        def measured(text):
+            lengths.append(len(text))
+            return masked_text(text)
+
+        monkeypatch.setattr(texts, "masked_text", measured)
+        job = JobFactory(
+            failed=True,
+            payload={"password": SECRET, "a": "api key: " * 50_000},
+            result={"a": "https://me:swordfish@host " * 50_000},
+        )
+        JobAttemptFactory(job=job, message="api key: " * 50_000)
+
+        text = show(person("view_job_payload"), job)
+
+        assert SECRET not in text
+        assert len(lengths) == 3 + 1  # Payload, result, message, and the short last error.
+        assert max(lengths) <= VALUE_LENGTH
+
+    def test_that_is_nested_very_deep_is_shown_as_text(self, person):
+        job = JobFactory(payload={})
+        store_deep_payload("job", job.pk)
+
+        text = show(person("view_job_payload", "delete_job"), job)
+
+        assert "Too long or nested too deep to be laid out" in text
+        assert text.count("[") > 500
+
+    def test_that_is_nested_very_deep_does_not_break_the_history(self, person):
+        job = JobFactory(payload={})
+        store_deep_payload("job", job.pk)
+
+        response = person().get(address("job_history", job.pk))
+
+        assert response.status_code == 200
+
+    @pytest.mark.parametrize("levels", [100, 101, 102, 5_000])
+    def test_is_json_up_to_a_hundred_levels(self, levels):
+        text = "[" * levels + "]" * levels
+
+        assert carried_as(text, len(text), whole=WHOLE).is_text is (levels > MOST_LEVELS + 1)
+
+    def test_with_a_number_that_python_refuses_is_text(self):
+        assert carried_as("1" * 5_000, 5_000, whole=WHOLE).is_text
+
+    def test_is_laid_out_and_cut_when_that_is_long(self, person):
+        job = JobFactory(payload={"a": ["b"] * (WHOLE // 10)})
+
+        text = show(person("view_job_payload"), job)
+
+        assert "The first 20,000 of " in text
 
     def test_keeps_the_end_of_a_long_traceback(self):
         shown = traceback_text("start\n" + "x" * 50_000 + "\nValueError: the end")
@@ -216,7 +280,7 @@ class TestTheTimeline:
         assert "Only the last 100 attempts are shown." in text
 
     def test_with_very_long_tracebacks_leaves_out_the_older_ones(self, person, monkeypatch):
-        monkeypatch.setattr("django_jobqueue.admin.timeline.MOST_TEXT", 50)
+        monkeypatch.setattr("django_jobqueue.admin.timeline.MOST_TEXT", 70)
         job = JobFactory(failed=True)
         for number in (1, 2, 3):
             JobAttemptFactory(job=job, number=number, traceback=f"traceback-{number} of 22 chars")
@@ -371,4 +435,19 @@ class TestAddresses:
 def test_the_payload_is_whole_json_when_it_is_short():
     value = {"a": [1, 2.5, None, True], "b": {"c": "d"}}
 
-    assert json.loads(pretty_json(value).text) == value
+    assert json.loads(laid_out(value).text) == value
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"])
+@pytest.mark.parametrize("year", [1, 9999])
+def test_moments_at_the_ends_of_time_are_shown_in_every_time_zone(person, settings, year, zone):
+    settings.TIME_ZONE = zone
+    at = datetime(year, *((1, 1) if year == 1 else (12, 31, 23, 59)), tzinfo=UTC)
+    moments = ("created_at", "ready_at", "started_at", "finished_at")
+    job = JobFactory(failed=True, **dict.fromkeys(moments, at))
+    JobAttemptFactory(job=job, started_at=at, finished_at=at)
+    JobFactory(scheduled_for=at)
+    client = person("view_job_payload")
+
+    assert f"{year:04}-" in show(client, job)
+    assert client.get(address("job_changelist")).status_code == 200

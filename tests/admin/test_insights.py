@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.urls import reverse
 
+from django_jobqueue.health import PROBES, Thresholds
 from django_jobqueue.models import Job
 from tests.factories import JobFactory, QueueControlFactory
 from tests.insights.rows import finished, history, now, worker
@@ -91,19 +92,73 @@ def test_problems_come_first(viewer):
     QueueControlFactory(kind="queue", name="held", reason="moving house")
     JobFactory(type="a", queue="held")
     lost = JobFactory(type="a", running=True)
-    Job.objects.filter(pk=lost.pk).update(lease_expires_at=now() - timedelta(minutes=1))
-    finished(1, failed=True, type="a")
+    Job.objects.filter(pk=lost.pk).update(lease_expires_at=now() - timedelta(minutes=11))
+    for _ in range(20):
+        finished(1, failed=True, type="a")
 
     response = page(viewer)
 
     assert response.context["verdict"].headline == "The queue needs attention"
     assert response.context["verdict"].problems == [
         "No live worker runs 1 type that has waiting jobs: b.",
-        "1 running job is stuck: nobody holds it any more.",
         "1 job waits behind a pause.",
-        "1 of 1 job that ended in the window failed.",
+        "1 running job has been stuck for longer than 10 minutes.",
+        "20 of 20 jobs that ended in the last hour failed.",
     ]
     assert "moving house" in response.text
+
+
+def test_a_job_that_waits_for_days_beside_a_live_worker_is_a_problem(viewer):
+    worker("a")
+    JobFactory(type="a", created_at=now() - timedelta(days=3))
+
+    response = page(viewer)
+
+    assert "The queue needs attention" in response.text
+    assert response.context["verdict"].problems == [
+        "The oldest due job has waited for 3 days, longer than 10 minutes."
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("limit", [0, 60, 3_600])
+def test_the_page_and_the_health_probe_judge_alike(viewer, jobqueue, limit):
+    jobqueue(HEALTH_MAX_OVERDUE=limit, HEALTH_MAX_STUCK=1, HEALTH_MAX_FAILING=0.4)
+    worker("a")
+    JobFactory(type="a", created_at=now() - timedelta(minutes=2))
+    for minutes in (1, 10):
+        lost = JobFactory(type="a", running=True)
+        at = now() - timedelta(minutes=minutes)
+        Job.objects.filter(pk=lost.pk).update(lease_expires_at=at)
+    for failed in [True] * 9 + [False] * 11:
+        finished(1, type="a", **{"failed" if failed else "succeeded": True})
+
+    report = PROBES["queue"](Thresholds.from_settings(), None)
+    verdict = page(viewer).context["verdict"]
+
+    assert len(report.problems) == {0: 3, 60: 3, 3_600: 1}[limit]
+    assert len(verdict.problems) == len(report.problems)
+
+
+def test_a_job_that_is_stuck_for_a_moment_is_told_and_no_problem(viewer):
+    worker("a")
+    lost = JobFactory(type="a", running=True)
+    Job.objects.filter(pk=lost.pk).update(lease_expires_at=now() - timedelta(minutes=1))
+
+    verdict = page(viewer).context["verdict"]
+
+    assert verdict.problems == []
+    assert "1 running job is stuck: nobody holds it any more." in verdict.facts
+
+
+def test_an_error_without_a_class_tells_nothing_to_those_who_may_not_view_payloads(viewer):
+    finished(1, failed=True, last_error=f"{SECRET} is wrong")
+    finished(1, failed=True, last_error=SECRET)
+
+    text = page(viewer).text
+
+    assert SECRET not in text
+    assert '<th scope="row">of unknown class</th><td>2</td>' in text
 
 
 def test_jobs_that_wait_while_no_worker_lives_are_a_problem(viewer):

@@ -1,8 +1,9 @@
 """Pausing and resuming in the admin."""
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 
+from django_jobqueue.admin import audit
 from django_jobqueue.models import Job, QueueControl
 from tests.admin.pages import address, confirm, messages_of
 from tests.claims import claimed
@@ -219,3 +220,32 @@ def test_the_log_names_who_paused_what(admin_client, admin_user):
     )
     assert (ended.is_deletion(), ended.object_repr) == (True, "queue mail")
     assert Job.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["[1]", '[{"added": {}}]', "[", "[]", '["added"]', "{}", "null", "", "x" * 200, "1 < 2 & 'a'"],
+)
+def test_any_reason_can_be_read_in_the_log_again(admin_client, reason):
+    confirm(admin_client, admin_client.post(address("queuecontrol_add"), MAIL | {"reason": reason}))
+
+    entry = LogEntry.objects.get()
+    assert entry.get_change_message().strip() == reason
+    assert str(entry)
+    pause = QueueControl.objects.get()
+    for page in ("/admin/", address("queuecontrol_history", pause.pk), address(LIST)):
+        assert admin_client.get(page).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["[1]", '["added"]', "{}", "", "[" * 5000])
+def test_the_history_page_of_an_object_shows_any_text(admin_client, admin_user, rf, text):
+    job = JobFactory()
+    request = rf.get("/")
+    request.user = admin_user
+    audit.note(request, Job, CHANGE, str(job), text, object_id=job.pk)
+
+    page = admin_client.get(address("job_history", job.pk))
+
+    assert page.status_code == 200
+    assert text in page.content.decode().replace("&quot;", '"')
+    assert admin_client.get("/admin/").status_code == 200

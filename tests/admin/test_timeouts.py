@@ -2,12 +2,14 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, ProgrammingError, connection, transaction
+from django.db import OperationalError, ProgrammingError, connection, connections, transaction
 
 from django_jobqueue.admin.filters import StateFilter
 from django_jobqueue.database.errors import is_cancelled
 from tests.admin.conftest import job_list
-from tests.factories import JobFactory
+from tests.admin.pages import address
+from tests.aliases import alias
+from tests.factories import JobFactory, ScheduleFactory
 from tests.marks import committed, on_postgresql
 
 ADVICE = "This view took longer than the database allows"
@@ -114,3 +116,23 @@ def test_the_codes_of_mysql_and_mariadb_are_known():
         False,
     ]
     assert not is_cancelled(OperationalError("disk full"))
+
+
+@committed
+@on_postgresql
+@pytest.mark.parametrize("page", ["job", "schedule"])
+def test_a_history_whose_rows_are_locked_says_so_too(boss, page):
+    row = JobFactory() if page == "job" else ScheduleFactory()
+    with alias("elsewhere"):
+        connections["elsewhere"].connect()
+        with transaction.atomic(using="elsewhere"), connection.cursor() as cursor:
+            with connections["elsewhere"].cursor() as elsewhere:
+                elsewhere.execute(f"LOCK TABLE django_jobqueue_{page} IN ACCESS EXCLUSIVE MODE")
+            cursor.execute("SET lock_timeout = '100ms'")
+            try:
+                response = boss.get(address(f"{page}_history", row.pk))
+            finally:
+                cursor.execute("RESET lock_timeout")
+
+    assert response.status_code == 503
+    assert ADVICE in response.text

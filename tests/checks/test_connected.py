@@ -4,7 +4,10 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError
 
+from django_jobqueue.checks import connected
 from django_jobqueue.checks.connected import skip_locked
 from tests.checks.looking import checked, ids_in
 from tests.processes import Site
@@ -81,3 +84,54 @@ def test_a_server_without_skip_locked_is_e008(maria, version, expected):
     messages = skip_locked(server)
 
     assert [message.id.removeprefix("django_jobqueue.") for message in messages] == expected
+
+
+def test_a_database_that_cannot_be_opened_is_w015(tmp_path):
+    """Django itself says nothing of it: its own checks of SQLite do not connect."""
+    site = Site(tmp_path, url=f"sqlite:///{tmp_path}/nowhere/site.sqlite3")
+
+    for options in (["--database", "default"], ["--tag", "jobqueue", "--database", "default"]):
+        done = site.manage("check", *options)
+        assert (done.returncode, ids_in(done.stderr)) == (0, ["W015"])
+        assert "Traceback" not in done.stderr
+        assert 'The database "default" could not be asked: unable to open' in done.stderr
+
+
+def test_a_file_that_is_no_database_is_w015(tmp_path):
+    (tmp_path / "site.sqlite3").write_text("precious " * 100)
+
+    done = site_with(tmp_path, "PRAGMA synchronous=NORMAL;").manage(
+        "check", "--database", "default"
+    )
+
+    assert (done.returncode, ids_in(done.stderr)) == (0, ["W015"])
+    assert "file is not a database" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error", [OperationalError("gone\nat all."), ImproperlyConfigured("gone.")]
+)
+def test_any_server_that_does_not_answer_is_w015(monkeypatch, error):
+    """MySQL is not here: what its driver raises when its version is asked is told by hand."""
+
+    class Server:
+        vendor, alias = "mysql", "default"
+
+        @property
+        def mysql_is_mariadb(self):
+            raise error
+
+    monkeypatch.setattr(connected, "connections", {"default": Server()})
+
+    (message,) = connected.check_connected(databases=["default"])
+
+    assert message.id == "django_jobqueue.W015"
+    assert message.msg == 'The database "default" could not be asked: gone.'
+
+
+def test_a_postgresql_that_is_away_is_not_asked(tmp_path):
+    site = Site(tmp_path, url="postgres://nobody@127.0.0.1:1/nothing")
+
+    done = site.manage("check", "--database", "default")
+
+    assert (done.returncode, ids_in(done.stderr)) == (0, [])

@@ -1,5 +1,10 @@
 """What the site sets outside of JOBQUEUE, and its handlers."""
 
+import itertools
+import sys
+from types import ModuleType
+
+import pytest
 from django.test import override_settings
 
 from django_jobqueue import job_handler, registry
@@ -45,3 +50,79 @@ def test_a_type_longer_than_its_column_is_e007():
     finally:
         registry._handlers.clear()
         registry._handlers.update(before)
+
+
+NUMBERS = itertools.count()
+HEAD = "from django_jobqueue import JobHandler, job_handler, registry, schedule\n"
+CLASS = """
+class Build(JobHandler):
+    type = "reports.build"
+    def process(self, job):
+        pass
+"""
+SUBCLASS = """
+class Other(Build):
+    pass
+registry.register(Other())
+"""
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Load a module of a source; it and its handlers are forgotten after."""
+    monkeypatch.setattr(registry, "_handlers", dict(registry.handlers()))
+    name = f"reports{next(NUMBERS)}.jobs"  # Its own: what an older test left may still be alive.
+
+    def load(source):
+        made = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, made)
+        exec(HEAD + source, vars(made))  # the sources are ours
+        return made
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("@schedule('nightly', '0 3 * * *')\ndef build(job): pass", "build"),
+        (f"@schedule('nightly', '0 3 * * *'){CLASS}", "Build"),
+        (
+            f"@schedule('nightly', '0 3 * * *'){CLASS}{SUBCLASS}",
+            "Build",
+        ),
+    ],
+)
+def test_a_schedule_that_never_fires_is_w016(module, source, place):
+    loaded = module(source)
+
+    text = checked()
+
+    assert ids_in(text) == ["W016"]
+    assert (
+        f"The schedule 'nightly' is on {loaded.__name__}.{place}, which is no registered handler"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@schedule('nightly', '0 3 * * *')\n@job_handler('reports.build')\ndef build(job): pass",
+        "@job_handler('reports.build')\n@schedule('nightly', '0 3 * * *')\ndef build(job): pass",
+        f"@schedule('nightly', '0 3 * * *'){CLASS}registry.register(Build())",
+    ],
+)
+def test_a_schedule_of_a_registered_handler_is_no_mistake(module, source):
+    loaded = module(source)
+
+    assert ids_in(checked()) == []
+    assert loaded is not None
+
+
+def test_a_schedule_of_a_module_that_failed_is_told_by_e003_alone(module, monkeypatch):
+    loaded = module("@schedule('nightly', '0 3 * * *')\ndef build(job): pass")
+    monkeypatch.delitem(sys.modules, loaded.__name__)
+
+    assert ids_in(checked()) == []
+    assert loaded is not None

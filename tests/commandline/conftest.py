@@ -32,16 +32,19 @@ def jobqueue_command(monkeypatch):
     asked = []
 
     def run(*words, reply=None):
-        def answer(question):
-            asked.append(question)
+        output, errors = io.StringIO(), io.StringIO()
+
+        def answer():
+            asked.append(errors.getvalue())
             if reply is None:
                 raise EOFError
+            if reply is UnicodeDecodeError:
+                return b"\xff".decode()
             return reply
 
         monkeypatch.setattr("builtins.input", answer)
-        output = io.StringIO()
         try:
-            call_command("jobqueue", *words, stdout=output)
+            call_command("jobqueue", *words, stdout=output, stderr=errors)
         except CommandError as error:
             return Answer(output.getvalue(), error)
         return Answer(output.getvalue(), None)

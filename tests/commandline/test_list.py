@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management.base import OutputWrapper
 
-from django_jobqueue.commandline.listing import HEADINGS
+from django_jobqueue.commandline.listing import HEADINGS, shortened
 from django_jobqueue.models import Job
 from tests.factories import JobFactory
 from tests.managers.rows import claimed, expired, now
@@ -26,6 +27,7 @@ def test_the_newest_come_first_in_an_aligned_table(jobqueue_command):
     assert listed(answer) == [str(second.pk), str(first.pk)]
     head, one, two = answer.lines
     assert head.split() == list(HEADINGS)
+    assert " in 60 min " in one
     assert one.index("test.longer") == two.index("test.a") == head.index("TYPE")
     assert "scheduled" in one
     assert "order:7" in one
@@ -158,3 +160,81 @@ def test_json_has_stable_keys(jobqueue_command):
         "trace_context",
         "error",
     ]
+
+
+TYPE = "reports.build-monthly"
+
+
+@pytest.fixture
+def terminal(monkeypatch, jobqueue_command):
+    """Run the command at a terminal of so many columns; return its lines."""
+
+    def run(columns, *words):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(OutputWrapper, "isatty", lambda stream: True)
+        return jobqueue_command("list", *words).lines
+
+    return run
+
+
+def test_at_eighty_columns_the_type_stays_whole_and_everything_fits(terminal):
+    JobFactory(type=TYPE, queue="imports", subject_type="order", subject_id="7", failed=True)
+    JobFactory(type=TYPE, scheduled=True)
+    expired(TYPE)
+
+    lines = terminal(80)
+
+    assert max(map(len, lines)) <= 80
+    assert all(TYPE in line for line in lines[1:])
+    assert lines[0].split()[:4] == ["ID", "TYPE", "STATUS", "DUE"]
+    assert any(" in 60 min " in line for line in lines)
+
+
+def test_a_wide_terminal_shows_every_column(terminal):
+    JobFactory(type=TYPE, queue="imports", subject_type="order", subject_id="7", failed=True)
+    JobFactory(scheduled=True)
+
+    assert terminal(200)[0].split() == list(HEADINGS)
+
+
+def test_a_shortened_id_names_its_job(terminal, jobqueue_command):
+    jobs = [JobFactory(scheduled=True), JobFactory(failed=True)]
+
+    heads = [line.split()[0] for line in terminal(80)[1:]]
+
+    assert all(13 <= len(head) < 36 for head in heads)
+    assert [jobqueue_command("show", head).lines[0].split()[-1] for head in heads] == [
+        str(job.pk) for job in reversed(jobs)
+    ]
+
+
+def test_ids_are_as_long_as_it_takes_to_tell_them_apart():
+    alike = ["019ad8a0-1111-7000-8000-000000000001", "019ad8a0-1111-7001-8000-000000000001"]
+
+    assert shortened(alike) == ["019ad8a0-1111-7000", "019ad8a0-1111-7001"]
+    assert shortened(alike[:1]) == ["019ad8a0-1111"]
+
+
+def test_through_a_pipe_ids_are_whole(jobqueue_command):
+    job = JobFactory()
+
+    assert listed(jobqueue_command("list")) == [str(job.pk)]
+
+
+def states(answer):
+    return [line.split()[3] for line in answer.lines[1:]]
+
+
+def test_a_stuck_job_is_shown_as_stuck(jobqueue_command):
+    expired()
+    claimed()
+
+    assert states(jobqueue_command("list", "--status", "stuck")) == ["stuck"]
+    assert states(jobqueue_command("list", "--status", "running")) == ["running", "stuck"]
+
+
+def test_a_job_whose_time_has_come_is_due_now(jobqueue_command):
+    JobFactory(due=True)
+
+    head, line = jobqueue_command("list").lines
+    assert line[head.index("DUE") :].split()[0] == "now"

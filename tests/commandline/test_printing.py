@@ -25,9 +25,10 @@ def test_a_duration_has_one_unit(seconds, shown):
     assert span(seconds) == shown
 
 
-def table(width, rows, flexible=("B",)):
+def table(width, rows, expendable=()):
     stream = io.StringIO()
-    Printer(stream, as_json=False, width=width).table(("A", "B"), rows, flexible=flexible)
+    printer = Printer(stream, as_json=False, width=width)
+    printer.table(("A", "B"), rows, flexible={"B": 8}, expendable=expendable)
     return stream.getvalue().splitlines()
 
 
@@ -50,8 +51,16 @@ def test_a_column_that_is_not_flexible_stays_whole_on_a_tiny_terminal():
     assert table(10, [["a" * 36, "b" * 30]])[1].startswith("a" * 36)
 
 
+def test_an_expendable_column_is_left_out_only_where_giving_way_is_not_enough():
+    rows = [["a" * 20, "b" * 30]]
+
+    assert table(30, rows, expendable=["A"])[0].split() == ["A", "B"]
+    assert table(29, rows, expendable=["A"]) == ["B", "b" * 28 + "…"]
+    assert table(9, rows, expendable=["C"])[0].split() == ["A", "B"]
+
+
 def test_the_widest_gives_way_first():
-    assert fitted([10, 40, 20], [False, True, True], 50) == [10, 18, 18]
+    assert fitted([10, 40, 20], [10, 8, 8], 50) == [10, 18, 18]
 
 
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("日本", 4), ("é", 1), ("e\u0301", 1)])

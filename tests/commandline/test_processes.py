@@ -4,12 +4,16 @@ import json
 import subprocess
 
 import pytest
+from django.db import connection
 
 from django_jobqueue.commandline import WORDS
+from django_jobqueue.management.commands.jobqueue import Command
 from django_jobqueue.models import Job
+from tests import databases
 from tests.factories import JobFactory
 from tests.pages import ROOT, table_rows
 from tests.processes import Site
+from tests.throwaway_postgres import free_port
 
 
 def test_every_word_runs_and_ends_with_its_code(site):
@@ -36,6 +40,34 @@ def test_every_word_runs_and_ends_with_its_code(site):
     assert code_of("list", "--limit", "none") == 2
     assert code_of("explode") == 2
     assert code_of() == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--settings", "site_of_a_test"],
+        ["--pythonpath", "."],
+        ["--traceback"],
+        ["-v", "2"],
+        ["--no-color"],
+        ["--force-color"],
+    ],
+)
+def test_options_of_django_stand_before_the_word_and_after_it(site, options):
+    project = site()
+
+    for words in (["status", *options], [*options, "status"]):
+        done = project.manage("jobqueue", *words)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_an_option_before_the_word_is_not_undone_by_the_word():
+    parser = Command().create_parser("manage.py", "jobqueue")
+
+    assert parser.parse_args(["-v", "3", "status"]).verbosity == 3
+    assert parser.parse_args(["status", "-v", "3"]).verbosity == 3
+    assert parser.parse_args(["status"]).verbosity == 1
+    assert parser.parse_args(["--traceback", "status", "--no-color"]).traceback is True
 
 
 def test_its_json_is_one_document(site):
@@ -77,15 +109,46 @@ def test_a_reader_that_leaves_early_is_no_failure(site):
     assert (code, errors) == (0, "")
 
 
-@pytest.mark.parametrize("word", ["status", "list"])
-def test_a_database_that_is_not_migrated_is_one_line(tmp_path, word):
-    project = Site(tmp_path, url=f"sqlite:///{tmp_path / 'site.sqlite3'}")
+@pytest.fixture
+def unmigrated(tmp_path, transactional_db):
+    """A site whose database has no tables."""
+    url = f"sqlite:///{tmp_path / 'site.sqlite3'}"
+    if connection.vendor == "postgresql":
+        url = databases.url_of(connection.settings_dict | {"NAME": "postgres"})
+    return Site(tmp_path, url=url)
 
-    done = project.manage("jobqueue", word)
+
+@pytest.mark.parametrize("word", ["status", "list", "show 0193a1", "pause queue imports"])
+def test_a_database_that_is_not_migrated_is_one_line(unmigrated, word):
+    done = unmigrated.manage("jobqueue", *word.split())
 
     assert done.returncode == 1
-    assert done.stderr.startswith('CommandError: The database "default" did not do that: no such')
+    assert done.stderr.startswith(f'CommandError: The database "default" ({connection.vendor} ')
+    assert done.stderr.endswith(" Run: python manage.py migrate\n")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_probe_of_a_database_that_is_not_migrated_says_so(unmigrated):
+    done = unmigrated.manage("jobqueue_health", "--queue")
+
+    assert done.returncode == 1
+    assert done.stdout.startswith('queue: The database "default" lacks migrations: 0001_initial')
+    assert done.stdout.endswith(" Run: python manage.py migrate\n")
+
+
+def test_a_database_that_does_not_answer_is_one_line_with_the_remedy(tmp_path):
+    url = f"postgres://postgres@127.0.0.1:{free_port()}/nothing"
+    project = Site(tmp_path, url=url)
+
+    done = project.manage("jobqueue", "status")
+    probe = project.manage("jobqueue_health", "--queue")
+
+    assert (done.returncode, probe.returncode) == (1, 1)
+    assert " cannot be reached: " in done.stderr
+    assert done.stderr.endswith('Start it, or correct DATABASES["default"].\n')
+    assert done.stderr.count("\n") == 1
+    assert " does not answer: " in probe.stdout
+    assert probe.stdout.endswith('Start it, or correct DATABASES["default"].\n')
 
 
 def test_an_unknown_alias_is_named_with_the_known_ones(site):

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.admin.pages import store_deep_payload
 from tests.factories import JobAttemptFactory, JobFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,3 +93,26 @@ def test_an_unknown_id_is_named_with_the_remedy(jobqueue_command):
 @pytest.mark.parametrize("wrong", ["", "xyz", "-", "0193'; --", "f" * 37])
 def test_what_is_no_id_is_misused(jobqueue_command, wrong):
     assert "expected the id of a job" in jobqueue_command("show", "--", wrong).refusal
+
+
+def test_a_payload_that_is_nested_very_deep_is_told_as_text(jobqueue_command):
+    job = JobFactory(payload={})
+    store_deep_payload("job", job.pk)
+
+    answer = jobqueue_command("show", str(job.pk), "--payload")
+    said = jobqueue_command("show", str(job.pk), "--payload", "--format", "json").said
+
+    assert "not read as JSON:" in answer.text
+    assert "[[[[" in said["payload"]
+    assert set(said["as_text"]) == {"payload"}
+
+
+@pytest.mark.parametrize("error", ["swordfish was wrong", "swordfish", "the swordfish: gone"])
+@pytest.mark.parametrize("word", ["show", "list"])
+def test_an_error_without_a_class_is_told_with_none(jobqueue_command, word, error):
+    job = JobFactory(failed=True, last_error=error)
+
+    answer = jobqueue_command(*([word, str(job.pk)] if word == "show" else [word]))
+
+    assert "(of unknown class)" in answer.text
+    assert "swordfish" not in answer.text

@@ -225,3 +225,14 @@ def test_a_bad_request_among_many_is_named_by_its_index(
     assert type(error.value) is error_class
     assert str(error.value).startswith(message)
     assert not Job.objects.exists()
+
+
+def test_an_unknown_option_is_named_with_those_there_are():
+    with pytest.raises(TypeError) as caught:
+        Job.objects.enqueue("test.echo", {}, foo=1)
+
+    assert str(caught.value) == (
+        "enqueue() got an unexpected option 'foo'; it takes queue, priority, subject, dedup_key, "
+        "skip_dedup, scheduled_for, delay, reason, org_id."
+    )
+    assert not Job.objects.exists()

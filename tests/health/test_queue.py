@@ -1,11 +1,12 @@
 """Is work done in time?"""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from django_jobqueue.health import queue
-from django_jobqueue.models import Job
+from django_jobqueue.models import Job, WorkerProcess
 from tests.factories import JobFactory
 from tests.managers.rows import claimed, now, saved, unsaved
 from tests.marks import on_postgresql
@@ -130,3 +131,73 @@ def test_it_answers_beside_a_transaction_that_holds_every_row():
     with transaction.atomic():
         list(Job.objects.select_for_update())
         assert codes(asked()) == ["overdue", "failing"]
+
+
+def a_worker(types, queues=None):
+    WorkerProcess.objects.create(
+        id=uuid4(),
+        host="box",
+        pid=7,
+        version="1",
+        mode="all",
+        slots=4,
+        busy=0,
+        types=types,
+        queues=queues,
+        started_at=now(),
+        seen_at=now(),
+    )
+
+
+def overdue_text():
+    (problem,) = asked().problems
+    return problem.text
+
+
+def test_the_oldest_due_job_is_named_by_type_and_queue():
+    a_worker(["test.note", "test.newer"])
+    waiting(700, type="test.newer")
+    waiting(5000, type="test.note", queue="imports")
+
+    text = overdue_text()
+
+    assert text.startswith("The oldest due job (test.note of the queue imports) has waited 50")
+    assert text.endswith(" s, over 600 s.")
+
+
+def test_an_overdue_job_without_any_worker_says_so():
+    waiting(5000, type="test.note")
+
+    assert overdue_text().endswith(
+        "over 600 s: no worker is alive. Run: python manage.py run_jobworker."
+    )
+
+
+def test_an_overdue_job_of_a_type_that_no_worker_runs_says_so_with_the_remedy():
+    a_worker(["test.note"])
+    waiting(5000, type="reports.not known")
+
+    assert overdue_text().endswith(
+        "over 600 s: no worker runs reports.not known: register its handler, or cancel them: "
+        "python manage.py jobqueue cancel --all-matching --type 'reports.not known'."
+    )
+
+
+def test_an_overdue_job_of_a_queue_that_no_worker_takes_says_so_with_the_remedy():
+    a_worker(["test.note"], ["default"])
+    waiting(5000, type="test.note", queue="imports")
+
+    assert overdue_text().endswith(
+        "over 600 s: no worker takes test.note from the queue imports: run one that does: "
+        "python manage.py run_jobworker --queues imports."
+    )
+
+
+def test_what_strangers_see_names_no_type():
+    waiting(5000, type="secret.type", queue="private")
+
+    report = asked()
+
+    assert "secret.type" in str(report.full())
+    assert "secret" not in str(report.public())
+    assert "private" not in str(report.public())

@@ -85,6 +85,13 @@ def test_a_setting_that_cannot_be_used_is_503(client):
     assert (response.status_code, response.json()["problems"]) == (503, ["settings"])
 
 
+def test_a_threshold_that_cannot_be_used_is_no_database_away(client):
+    with override_settings(JOBQUEUE={"STUCK_THRESHOLD": "soon"}):
+        response = client.get("/health/queue/")
+
+    assert (response.status_code, response.json()["problems"]) == (503, ["settings"])
+
+
 @pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
 def test_it_only_tells(client, method):
     assert getattr(client, method)("/health/ready/").status_code == 405

@@ -107,7 +107,7 @@ def test_the_supervisors_file_is_fresh_only_while_every_child_is(site, file):
         eventually(lambda: healthfile.read(file).age < 2, "the file is not written again")
         os.kill(children[0], signal.SIGKILL)
         eventually(
-            lambda: written_by(f"{file}.1", 0) or healthfile.read(f"{file}.1").pid != children[0],
+            lambda: (sign := healthfile.read(f"{file}.1")) and sign.pid != children[0],
             "no other child took its place",
         )
         worker.terminate()
@@ -151,7 +151,7 @@ def hanging(pool):
 
 def beaten(pool, file):
     """Return whether a beat writes the file now."""
-    healthfile.remove(file)
+    Path(file).unlink(missing_ok=True)
     Vitals(file, pool).beat()
     return healthfile.read(file) is not None
 
@@ -225,3 +225,62 @@ def test_a_file_that_can_no_longer_be_written_is_logged_once(pools, file, caplog
         writer.beat()
 
     assert caplog.text.count("is not written") == 1
+
+
+@pytest.fixture
+def writer(pools, file):  # noqa: F811
+    """A worker's vitals; called, it writes its file now."""
+    pool = pools(1)
+    pool.start()
+    vitals_of_it = Vitals(file, pool)
+
+    def beat():
+        vitals_of_it._next_at = 0.0
+        vitals_of_it.beat()
+
+    beat.end = vitals_of_it.end
+    return beat
+
+
+OTHERS = '{"pid": 1}'
+
+
+def test_two_workers_that_share_a_path_are_told_once(writer, file, caplog):
+    writer()
+    for _ in range(3):
+        Path(file).write_text(OTHERS)
+        writer()
+
+    text = f"The health file {file} is written by the process 1 too: each worker needs its own"
+    assert [record.getMessage() for record in caplog.records] == [text]
+    assert written_by(file, os.getpid())
+
+
+def test_what_a_killed_worker_left_is_nobody_elses(writer, file, caplog):
+    Path(file).write_text(OTHERS)
+    writer()
+    writer()
+
+    assert caplog.records == []
+
+
+def test_a_worker_that_ends_leaves_the_file_of_another(writer, file):
+    writer()
+    Path(file).write_text(OTHERS)
+
+    writer.end()
+    assert Path(file).read_text() == OTHERS
+
+    writer()
+    writer.end()
+    assert not Path(file).exists()
+
+
+def test_a_fifo_in_the_place_of_the_file_does_not_hold_the_worker(site, file):
+    os.mkfifo(file)
+
+    done = site().manage("run_jobworker", "--drain", "--health-file", file)
+
+    assert done.returncode == 1
+    assert "is no regular file" in done.stderr
+    assert done.stderr.count("\n") == 1

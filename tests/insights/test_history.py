@@ -4,6 +4,7 @@ from datetime import timedelta
 from statistics import mean, quantiles
 
 import pytest
+from django.db import connection
 
 from django_jobqueue import insights
 from django_jobqueue.exceptions import InvalidWindow
@@ -153,3 +154,22 @@ def test_a_purge_changes_no_total():
 
     assert Job.objects.purge(timedelta(days=30)) == 1
     assert insights.lifetime() == before
+
+
+def test_a_purge_that_commits_in_between_is_not_counted_twice():
+    finished(1, ago=timedelta(days=2), type="a")
+    finished(1, ago=timedelta(days=2), type="a", failed=True)
+    finished(1, type="a", cancelled=True)
+    purged = []
+
+    def purge_before_the_purged_are_read(execute, sql, *rest):
+        if "jobstatsrollup" in sql and not purged:
+            purged.append(True)
+            Job.objects.purge(timedelta(days=1))
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(purge_before_the_purged_are_read):
+        found = insights.lifetime()
+
+    assert JobStatsRollup.objects.get().succeeded_count == 1
+    assert found == {"a": insights.Totals(succeeded=1, failed=1, cancelled=1)}

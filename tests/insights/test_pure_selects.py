@@ -17,7 +17,7 @@ from tests.factories import JobFactory, QueueControlFactory
 from tests.insights.rows import history, worker
 from tests.marks import committed, on_postgresql
 
-READS = re.compile(r"\s*(SELECT|WITH)\b")
+READS = re.compile(r"[\s(]*(SELECT|WITH)\b")
 
 
 @pytest.fixture

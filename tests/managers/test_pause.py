@@ -37,5 +37,5 @@ def test_what_is_not_paused_cannot_be_resumed():
 
 @pytest.mark.parametrize("transition", ["pause", "resume"])
 def test_only_queues_and_types_are_paused(transition):
-    with pytest.raises(ValueError, match="worker"):
+    with pytest.raises(ValueError, match="kind is 'worker'; expected 'queue' or 'type'"):
         getattr(Job.objects, transition)("worker", "mail")

@@ -68,7 +68,7 @@ class TestParseRetryAfter:
             [],
             ["5"],
             {},
-            object(),
+            pytest.param(object(), id="object"),
             "2026-03-01T12:01:00Z",
             "Sun, 01 Mar 2026 12:01:00 +0100",
             "Sun, 01 Mar 2026 25:01:00 GMT",

@@ -318,6 +318,9 @@ def test_no_other_place_asks_a_database_for_the_time():
         "database/clock.py",  # the one place
         "database/statements.py",  # in the words of NOW
         "database/search.py",
+        "database/expressions.py",  # reads columns by strftime
+        "insights/__init__.py",  # a function of its own is called now()
+        "insights/overview.py",
     }
     places = {
         path.relative_to(PACKAGE).as_posix()

@@ -194,3 +194,47 @@ class InATransaction(Draining, TestCase):
 
 class WithoutATransaction(Draining, TransactionTestCase):
     pass
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_runs_nothing_is_refused_and_nothing_runs(limit):
+    job = Job.objects.enqueue("site.chain", {"left": 0})
+
+    with pytest.raises(ValueError, match=rf"limit={limit}; expected 1 or more"):
+        drain(limit=limit)
+
+    job.refresh_from_db()
+    assert job.status == "pending"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"queues": "default"},
+            TypeError,
+            "drain() got queues='default'; expected a list of names. Write queues=['default'].",
+        ),
+        (
+            {"types": "a.b"},
+            TypeError,
+            "drain() got types='a.b'; expected a list of names. Write types=['a.b'].",
+        ),
+        (
+            {"limit": 0},
+            ValueError,
+            "drain() got limit=0; expected 1 or more. To run nothing, do not call it.",
+        ),
+        (
+            {"limit": None},
+            TypeError,
+            "drain() got limit=None; expected a whole number, 1 or more.",
+        ),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_refused_with_the_remedy(options, error, message):
+    with pytest.raises(error) as caught:
+        drain(**options)
+
+    assert str(caught.value) == message

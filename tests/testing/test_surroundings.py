@@ -4,9 +4,13 @@ import pytest
 from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 
-from django_jobqueue import wakeups
+from django_jobqueue import registry, wakeups
 from django_jobqueue.models import Job
+from django_jobqueue.signals import job_settled
+from django_jobqueue.testing import run_job
 from django_jobqueue.testing.surroundings import contained, is_broken, kept_usable
+from tests.marks import on_postgresql
+from tests.testing.jobs import Handler
 
 
 @pytest.mark.django_db
@@ -63,3 +67,49 @@ def test_wake_ups_are_dropped_as_no_worker_can_see_the_jobs():
 
 def test_a_driver_that_cannot_say_how_it_is_counts_as_well():
     assert not is_broken(SimpleNamespace(connection=None, needs_rollback=False))
+
+
+def close(job):
+    connection.close()
+
+
+def close_and_fail(job):
+    connection.close()
+    raise ValueError("after that")
+
+
+def close_and_ask(job):
+    connection.close()
+    Job.objects.count()
+
+
+@on_postgresql  # A database in memory ignores it.
+@pytest.mark.django_db
+@pytest.mark.parametrize("function", [close, close_and_fail, close_and_ask])
+@pytest.mark.parametrize("raise_errors", [True, False])
+def test_a_handler_that_closes_the_tests_connection_is_told_so(function, raise_errors):
+    registry.register(Handler("site.closes", function))
+
+    with pytest.raises(TransactionManagementError, match="'default' was closed inside the test's"):
+        run_job("site.closes", raise_errors=raise_errors)
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_a_receiver_that_closes_the_tests_connection_is_told_so():
+    def receive(**_):
+        connection.close()
+
+    job_settled.connect(receive)
+    try:
+        with pytest.raises(TransactionManagementError, match="'default' was closed inside"):
+            run_job("site.chain", {"left": 0})
+    finally:
+        job_settled.disconnect(receive)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_handler_may_close_the_connection_where_no_transaction_is_open():
+    registry.register(Handler("site.closes", close))
+
+    assert run_job("site.closes").outcome == "succeeded"

@@ -103,3 +103,29 @@ def test_a_worker_whose_thread_died_ends_with_an_error(site):
 
     assert worker.errors.splitlines()[-1] == "CommandError: Threads of the worker died: exchange."
     assert "a thread died" in worker.output
+
+
+EXIT_HOOKS = """
+import atexit, pathlib, threading
+def told(): (pathlib.Path(__file__).parent / "told").write_text("all is sent")
+def hangs(): threading.Event().wait(60)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "2"]], ids=["one", "supervised"])
+def test_what_waits_for_the_end_of_python_runs_at_the_end_of_a_worker(site, options):
+    made = site(EXIT_HOOKS, "atexit.register(told)")
+
+    done = made.manage("run_jobworker", "--drain", *options)
+
+    assert done.returncode == 0, done.stderr
+    assert (made.folder / "told").read_text() == "all is sent"
+
+
+def test_an_exit_hook_that_hangs_keeps_no_worker(site):
+    made = site(EXIT_HOOKS, "atexit.register(told)", "atexit.register(hangs)")
+
+    done = made.manage("run_jobworker", "--drain")
+
+    assert done.returncode == 0, done.stderr
+    assert not (made.folder / "told").exists()  # The last registered comes first.

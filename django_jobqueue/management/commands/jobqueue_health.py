@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 from django_jobqueue.conf import SETTINGS, Unusable
 from django_jobqueue.exceptions import InvalidSettings
 from django_jobqueue.health import PROBES, Report, Thresholds
+from django_jobqueue.management.output import ProgramCommand
 
 OPTIONS: Mapping[str, tuple[str, Callable[[str], Any], str, str]] = {
     "health_file": ("PATH", str, "HEALTH_FILE", "the health file of the worker"),
@@ -24,7 +25,7 @@ OPTIONS: Mapping[str, tuple[str, Callable[[str], Any], str, str]] = {
 """By what is overridden: what help calls the value, how it is read, its setting, its meaning."""
 
 
-class Command(BaseCommand):
+class Command(ProgramCommand):
     """Answers whether a worker lives, the database is ready and the queue is in time."""
 
     help = "Ask whether workers, database and queue are well. Exits with 0 if so, else with 1."
@@ -55,9 +56,9 @@ class Command(BaseCommand):
             raise CommandError(f'--database "{using}" is not in DATABASES. Known are: {known}.')
         try:
             limits = replace(Thresholds.from_settings(), **given)
+            reports = [PROBES[name](limits, using) for name in chosen(arguments, limits)]
         except InvalidSettings as error:
             raise CommandError(str(error)) from error
-        reports = [PROBES[name](limits, using) for name in chosen(arguments, limits)]
         if arguments["format"] == "json":
             healthy = all(report.healthy for report in reports)
             probes = [report.full() for report in reports]

@@ -1,20 +1,22 @@
 """`manage.py run_jobworker`: options in, one worker, an exit code out."""
 
 import argparse
-import os
 import sys
 import traceback
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from django_jobqueue.conf import MOST_SLOTS, settings
 from django_jobqueue.exceptions import InvalidSettings, SetupError
 from django_jobqueue.states import WorkerMode
+from django_jobqueue.worker.leaving import leave
 from django_jobqueue.worker.options import ExitCode, WorkerOptions
 from django_jobqueue.worker.preflight import preflight
 from django_jobqueue.worker.process import make_pool, run_worker
+from django_jobqueue.worker.streams import open_closed_streams
 from django_jobqueue.worker.supervisor import Supervisor
 
 
@@ -62,6 +64,8 @@ class Command(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """Run as a process of its own, which ends at once, whatever threads remain."""
         code = 0
+        open_closed_streams()
+        self.stdout, self.stderr = OutputWrapper(sys.stdout), OutputWrapper(sys.stderr)
         try:
             super().run_from_argv(argv)
         except SystemExit as stop:
@@ -71,11 +75,7 @@ class Command(BaseCommand):
         except BaseException:  # noqa: BLE001 (printed as Python would)
             traceback.print_exc()
             code = 1
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
+        leave(code)
 
     def handle(self, *_args: Any, **arguments: Any) -> None:
         """Run a worker, or a supervisor with several, to the end; CommandError if that fails."""
@@ -102,8 +102,9 @@ class Command(BaseCommand):
 
     def say(self, line: str) -> None:
         """Print one line and show it at once, even through a pipe."""
-        self.stdout.write(line)
-        self.stdout.flush()
+        with suppress(OSError):  # A full disk ends no worker.
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 def names(value: str) -> tuple[str, ...]:
