@@ -53,12 +53,13 @@ def check_no_transaction() -> None:
         )
 
 
-def check_system(tag: str = CHECK_TAG, databases: Sequence[str] | None = None) -> None:
+def check_system(tag: str = CHECK_TAG, databases: Sequence[str] = ()) -> None:
     """Refuse to start with an error of the package's own system checks; log the other messages.
 
     Those that connect look only at `databases`.
     """
-    for message in checks.run_checks(tags=[tag], databases=databases):
+    # None would mean all of them since Django 6.1.
+    for message in checks.run_checks(tags=[tag], databases=list(databases)):
         if message.is_silenced():
             continue
         line = f"{message.msg} {message.hint or ''}".strip()

@@ -24,7 +24,12 @@ def jobs_on(alias):
 
 
 def checked(*options, **more):
-    """Return what `manage.py check` prints, whether it fails or not."""
+    """Return what `manage.py check` prints, whether it fails or not.
+
+    Since Django 6.1 its own checks of models ask every database unless told otherwise.
+    """
+    if not any("--database" in option for option in options):
+        more.setdefault("databases", [])
     output = StringIO()
     try:
         call_command("check", *options, stdout=output, stderr=output, **more)
