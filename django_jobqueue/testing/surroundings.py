@@ -61,7 +61,9 @@ def kept_usable(connection: BaseDatabaseWrapper) -> Iterator[None]:
     from, unless it broke the transaction, and what waits for a commit gets it at the end.
     """
     alias = connection.alias
-    savepoint = transaction.savepoint(using=alias)
+    savepoint: Any = (
+        connection.savepoint()
+    )  # Django's function for this has another name since 6.1.
     waiting = len(connection.run_on_commit)
     try:
         yield
@@ -69,10 +71,10 @@ def kept_usable(connection: BaseDatabaseWrapper) -> Iterator[None]:
         check_open(connection)
         if is_broken(connection):
             transaction.set_rollback(rollback=False, using=alias)
-            transaction.savepoint_rollback(savepoint, using=alias)
+            connection.savepoint_rollback(savepoint)
             del connection.run_on_commit[waiting:]
         else:
-            transaction.savepoint_commit(savepoint, using=alias)
+            connection.savepoint_commit(savepoint)
             run_after_commit(connection, waiting)
 
 
