@@ -29,7 +29,8 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
     def counted(self) -> int:
         """How many there are; one more than the limit stands for any higher number."""
         rows: Any = self.object_list
-        return int(rows.order_by()[: self.limit + 1].count())
+        # In the order of the page: else a plan may look for them from the oldest on.
+        return int(rows[: self.limit + 1].count())
 
     @property
     def count(self) -> int:
