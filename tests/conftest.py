@@ -4,12 +4,17 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.db import connections
 
 from tests import databases, throwaway_postgres
 from tests.processes import Site
 from tests.testapp.meeting import Meeting
+
+# How long an example takes tells of the machine, not of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
