@@ -93,3 +93,18 @@ class ScheduleFactory(DjangoModelFactory):
     name = factory.Sequence("schedule-{}".format)
     type = "test.echo"
     cron = "0 3 * * *"
+
+
+class WorkerProcessFactory(DjangoModelFactory):
+    """A worker process that has just reported itself."""
+
+    class Meta:
+        model = models.WorkerProcess
+
+    host = "box"
+    pid = 7
+    version = "1"
+    mode = "all"
+    slots = 4
+    started_at = factory.LazyFunction(timezone.now)
+    seen_at = factory.LazyAttribute(lambda process: process.started_at)

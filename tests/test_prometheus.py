@@ -9,8 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from django_jobqueue import prometheus
 from django_jobqueue.database.clock import database_now
-from django_jobqueue.models import Job, QueueControl, WorkerProcess
+from django_jobqueue.models import Job, QueueControl
 from django_jobqueue.prometheus import FAMILIES, JobQueueCollector
+from tests.factories import WorkerProcessFactory
 
 
 def scraped(text):
@@ -91,16 +92,7 @@ def test_stuck_jobs_pauses_and_live_workers_show(db, scrape):
     Job.objects.update(lease_expires_at=now - timedelta(seconds=1))
     QueueControl.objects.create(kind="queue", name="slow", paused_at=now)
     for seen in (now, now - timedelta(minutes=2)):
-        WorkerProcess.objects.create(
-            host="host",
-            pid=1,
-            version="1",
-            mode="all",
-            slots=4,
-            busy=3,
-            started_at=now,
-            seen_at=seen,
-        )
+        WorkerProcessFactory(busy=3, started_at=now, seen_at=seen)
 
     found = scrape()
 

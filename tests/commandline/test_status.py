@@ -1,12 +1,11 @@
 """`jobqueue status`."""
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
-from django_jobqueue.models import Job, WorkerProcess
-from tests.factories import JobFactory
+from django_jobqueue.models import Job
+from tests.factories import JobFactory, WorkerProcessFactory
 from tests.managers.rows import claimed, expired, now, saved, unsaved
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,19 +23,7 @@ def busy():
         unsaved("succeeded", age=timedelta(minutes=5)), unsaved("failed", age=timedelta(minutes=5))
     )
     Job.objects.pause("queue", "imports", reason="they are down")
-    WorkerProcess.objects.create(
-        id=uuid4(),
-        host="box",
-        pid=7,
-        version="1",
-        mode="all",
-        slots=4,
-        busy=1,
-        types=["test.a"],
-        queues=None,
-        started_at=now(),
-        seen_at=now(),
-    )
+    WorkerProcessFactory(busy=1, types=["test.a"])
 
 
 def test_an_empty_queue_is_told(jobqueue_command):

@@ -1,13 +1,12 @@
 """Is work done in time?"""
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
 from django_jobqueue.health import queue
-from django_jobqueue.models import Job, WorkerProcess
-from tests.factories import JobFactory
+from django_jobqueue.models import Job
+from tests.factories import JobFactory, WorkerProcessFactory
 from tests.managers.rows import claimed, now, saved, unsaved
 from tests.marks import on_postgresql
 
@@ -134,19 +133,7 @@ def test_it_answers_beside_a_transaction_that_holds_every_row():
 
 
 def a_worker(types, queues=None):
-    WorkerProcess.objects.create(
-        id=uuid4(),
-        host="box",
-        pid=7,
-        version="1",
-        mode="all",
-        slots=4,
-        busy=0,
-        types=types,
-        queues=queues,
-        started_at=now(),
-        seen_at=now(),
-    )
+    WorkerProcessFactory(types=types, queues=queues)
 
 
 def overdue_text():

@@ -3,7 +3,6 @@
 import os
 import socket
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
@@ -11,6 +10,7 @@ from django_jobqueue import __version__
 from django_jobqueue.models import Job, WorkerProcess
 from django_jobqueue.states import JobStatus, WorkerMode
 from django_jobqueue.worker.presence import INTERVAL_SECONDS
+from tests.factories import WorkerProcessFactory
 from tests.managers.rows import now
 from tests.processes import eventually
 
@@ -114,16 +114,7 @@ def test_a_row_that_somebody_deleted_comes_back(pools):
 @pytest.mark.parametrize(("age", "stays"), [(timedelta(hours=23), True), (timedelta(25), False)])
 def test_rows_of_processes_long_gone_are_removed(pools, age, stays):
     seen_at = now() - age
-    gone = WorkerProcess.objects.create(
-        pk=uuid4(),
-        host="elsewhere",
-        pid=1,
-        version="0",
-        mode="all",
-        slots=1,
-        started_at=seen_at,
-        seen_at=seen_at,
-    )
+    gone = WorkerProcessFactory(started_at=seen_at)
     pool = pools()
     pool.start()
     reported(pool)
