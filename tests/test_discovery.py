@@ -63,6 +63,7 @@ def test_an_app_without_jobs_is_no_failure(site):
     assert discovery.failures() == ()
 
 
+@pytest.mark.django_db  # The start of a request looks at the connections that are open.
 @pytest.mark.parametrize(
     ("source", "error"),
     [
@@ -87,7 +88,7 @@ def test_a_module_that_fails_becomes_a_check_error_and_the_others_are_found(
     request_started.send(None)
     request_started.send(None)
     assert caplog.text.count("The module broken_app.jobs could not be imported") == 1
-    (message,) = checks.run_checks(tags=[CHECK_TAG])
+    (message,) = checks.run_checks(tags=[CHECK_TAG], databases=[])
     assert message.id == "django_jobqueue.E003"
     assert message.level == checks.ERROR
     assert message.msg == f"The module broken_app.jobs could not be imported: {failure.error}."

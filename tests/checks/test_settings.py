@@ -11,7 +11,7 @@ from django_jobqueue.conf import CHECK_TAG
 
 def found(**jobqueue):
     with override_settings(JOBQUEUE=jobqueue):
-        return checks.run_checks(tags=[CHECK_TAG])
+        return checks.run_checks(tags=[CHECK_TAG], databases=[])
 
 
 def ids(messages):
@@ -45,7 +45,7 @@ def test_a_wrong_value_is_e002():
 
 def test_a_dict_that_is_none_is_e002():
     with override_settings(JOBQUEUE=["all"]):
-        assert ids(checks.run_checks(tags=[CHECK_TAG])) == ["E002"]
+        assert ids(checks.run_checks(tags=[CHECK_TAG], databases=[])) == ["E002"]
 
 
 def test_advice_is_given_beside_an_unknown_key():
@@ -114,13 +114,13 @@ def test_the_check_command_fails_on_a_wrong_setting():
         override_settings(JOBQUEUE={"POLL_INTERVAL": 0}),
         pytest.raises(SystemCheckError, match=r"\(django_jobqueue.E002\)"),
     ):
-        call_command("check", stderr=StringIO())
+        call_command("check", databases=[], stderr=StringIO())
 
 
 def test_the_check_command_passes_with_advice():
     output = StringIO()
 
     with override_settings(JOBQUEUE={"WORKER_MODE": "sytem"}):
-        call_command("check", stderr=output)
+        call_command("check", databases=[], stderr=output)
 
     assert "django_jobqueue.W001" in output.getvalue()
