@@ -108,9 +108,22 @@ class JobQuerySet(models.QuerySet["Job"]):
         any_signal = Q(*signals.values(), _connector=Q.OR)
         return self.running().filter(any_signal).annotate(signal=shown)
 
-    def finished_before(self, moment: datetime) -> Self:
-        """Terminal jobs that ended before a moment."""
-        return self.terminal().filter(finished_at__lt=moment)
+    def finished_before(
+        self,
+        moment: datetime,
+        *,
+        types: Iterable[str] | None = None,
+        except_types: Iterable[str] = (),
+    ) -> Self:
+        """Terminal jobs that ended before a moment.
+
+        `types`: only of these, None for all; and of none of `except_types`.
+        """
+        jobs = self.terminal().filter(finished_at__lt=moment)
+        if types is not None:
+            jobs = jobs.filter(type__in=list(types))
+        spared = list(except_types)
+        return jobs.exclude(type__in=spared) if spared else jobs
 
     def holding(self, claim: Claim) -> Self:
         """The job of a claim, if the claim still holds."""

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping
 
 from .handlers.base import JobHandler
-from .policy import ExecutionProfile
+from .policy import ExecutionProfile, retention_problem
 
 _lock = threading.Lock()
 _handlers: dict[str, JobHandler] = {}
@@ -15,10 +15,10 @@ _version = 0
 def register(handler: JobHandler, *, stacklevel: int = 2) -> JobHandler:
     """Make `handler` the one that runs its type, and return it.
 
-    A second registration of a type replaces the first and warns. A profile that cannot be used
-    is dropped whole, with a warning, and the site's defaults apply. Raises TypeError for
-    something that is not a handler instance with a usable `type`. `stacklevel` says whose line
-    a warning names, as in `warnings.warn`.
+    A second registration of a type replaces the first and warns. A profile or a retention that
+    cannot be used is dropped whole, with a warning, and the site's defaults apply. Raises
+    TypeError for something that is not a handler instance with a usable `type`. `stacklevel`
+    says whose line a warning names, as in `warnings.warn`.
     """
     if not isinstance(handler, JobHandler):
         raise TypeError(
@@ -30,10 +30,9 @@ def register(handler: JobHandler, *, stacklevel: int = 2) -> JobHandler:
             f"{handler!r} has the type {job_type!r}; expected a non-empty string without "
             "surrounding spaces"
         )
-    problem = profile_problem(handler.profile)
-    if problem is not None:
-        handler.profile = None
-        warn(f"The profile of job type {job_type!r} is ignored: {problem}.", stacklevel)
+    for name, problem in problems(handler).items():
+        setattr(handler, name, None)
+        warn(f"The {name} of job type {job_type!r} is ignored: {problem}.", stacklevel)
     global _version  # noqa: PLW0603 (the module is the registry)
     with _lock:
         replaced = _handlers.get(job_type)
@@ -51,6 +50,15 @@ def register(handler: JobHandler, *, stacklevel: int = 2) -> JobHandler:
 def warn(message: str, stacklevel: int) -> None:
     """Warn about the line `stacklevel` calls above `register`."""
     warnings.warn(message, RuntimeWarning, stacklevel=stacklevel + 1)
+
+
+def problems(handler: JobHandler) -> dict[str, str]:
+    """Say which of the handler's optional limits cannot be used, and why."""
+    found = {
+        "profile": profile_problem(handler.profile),
+        "history_retention": retention_problem(handler.history_retention),
+    }
+    return {name: problem for name, problem in found.items() if problem is not None}
 
 
 def profile_problem(profile: object) -> str | None:

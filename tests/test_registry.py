@@ -1,6 +1,7 @@
 import math
 import threading
 import warnings
+from datetime import timedelta
 
 import pytest
 
@@ -138,16 +139,49 @@ def test_a_valid_profile_is_kept(profile):
     assert echo.profile == profile
 
 
+@pytest.mark.parametrize("retention", [-1, math.nan, "30d", True, timedelta(days=-1)])
+def test_an_unusable_retention_is_dropped_with_one_warning(retention):
+    echo = handler(history_retention=retention, profile=ExecutionProfile(max_attempts=2))
+
+    with pytest.warns(RuntimeWarning) as caught:
+        registry.register(echo)
+
+    (warning,) = caught
+    assert str(warning.message).startswith(
+        "The history_retention of job type 'test.registered' is ignored: it is "
+    )
+    assert warning.filename == __file__
+    assert echo.history_retention is None
+    assert echo.profile == ExecutionProfile(max_attempts=2)
+    assert registry.get("test.registered") is echo
+
+
+@pytest.mark.parametrize("retention", [None, 0, 3600, timedelta(days=3650)])
+def test_a_usable_retention_is_kept(retention):
+    echo = registry.register(handler(history_retention=retention))
+
+    assert echo.history_retention == retention
+
+
+def test_the_decorator_takes_a_retention():
+    @job_handler("test.registered", history_retention=timedelta(days=400))
+    def kept(job):
+        pass
+
+    assert kept.history_retention == timedelta(days=400)
+    assert registry.get("test.registered") is kept
+
+
 def test_the_decorator_warns_where_it_is_written():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
 
-        @job_handler("test.registered", max_attempts=0)
+        @job_handler("test.registered", max_attempts=0, history_retention=-1)
         def limited(job):
             pass
 
-    assert limited.profile is None
-    assert [warning.filename for warning in caught] == [__file__]
+    assert (limited.profile, limited.history_retention) == (None, None)
+    assert [warning.filename for warning in caught] == [__file__, __file__]
 
 
 def test_types_that_no_node_can_run_are_told():

@@ -77,7 +77,7 @@ def switched_off() -> list[checks.CheckMessage]:
             message(
                 "I001",
                 'JOBQUEUE["PURGE_ENABLED"] is False: the table of jobs only grows.',
-                "Turn it on, or run `manage.py jobqueue purge --older-than 30d` from time to time.",
+                "Turn it on, or run `manage.py jobqueue purge --yes` from time to time.",
             )
         )
     if not conf.settings.REAPER_ENABLED:

@@ -130,9 +130,10 @@ class QueueDatabase(Protocol):
         left alone.
         """
 
-    def erase(self, jobs: "JobQuerySet") -> list[UUID]:
-        """Delete those of the jobs that nobody has locked, with their attempts; return the ids.
+    def erase(self, jobs: "JobQuerySet") -> dict[UUID, datetime | None]:
+        """Delete those of the jobs that nobody has locked, with their attempts.
 
+        Returns when each of them had ended, by its id; None for one that had not.
         In the same transaction the rollup counts the terminal ones among them. Asserts again
         what `jobs` asks for.
         """

@@ -138,10 +138,10 @@ class Portable:
 
         return self._transaction(run)
 
-    def erase(self, jobs: "JobQuerySet") -> list[UUID]:
+    def erase(self, jobs: "JobQuerySet") -> dict[UUID, datetime | None]:
         """Delete jobs and their attempts, and count them in the rollup."""
 
-        def run() -> list[UUID]:
+        def run() -> dict[UUID, datetime | None]:
             doomed = list(self._locked(jobs.defer("payload", "result")))
             ids = [job.pk for job in doomed]
             self.tables.attempt._default_manager.using(self.using).filter(job__in=ids).delete()
@@ -156,7 +156,7 @@ class Portable:
                     "keep locked rows from changing. Nothing was deleted."
                 )
             self._count(doomed)
-            return ids
+            return {job.pk: job.finished_at for job in doomed}
 
         return self._transaction(run)
 

@@ -8,7 +8,7 @@ the partial indexes.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
@@ -84,10 +84,10 @@ class PostgreSQL(Claiming):
         pick = self._locking(oldest[: request.limit], no_key=True)
         return [reaped_from(row) for row in self.rows(statements.REAP, parameters, pick)]
 
-    def erase(self, jobs: "JobQuerySet") -> list[UUID]:
+    def erase(self, jobs: "JobQuerySet") -> dict[UUID, datetime | None]:
         """Delete jobs and their attempts, and count them in the rollup; one statement."""
         pick = self._locking(jobs.values("id", "status"), no_key=False)
-        return [job_id for (job_id,) in self.rows(statements.ERASE, {}, pick)]
+        return dict(self.rows(statements.ERASE, {}, pick))
 
     def _locking(self, jobs: "ValuesQuerySet", *, no_key: bool) -> str:
         """Return a SELECT that locks what nobody has locked, as text with its values in it."""

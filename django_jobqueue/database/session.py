@@ -81,4 +81,6 @@ def compiled(pick: "ValuesQuerySet", using: str) -> str:
     operations: Any = connections[using].ops
     with transaction.atomic(using=using):  # The ORM compiles a locking SELECT only inside one.
         sql, params = pick.query.get_compiler(using).as_sql()
-        return str(operations.compose_sql(sql, params)).replace("%", "%%")
+        text = str(operations.compose_sql(sql, params))
+    # A value, such as a job's type, may hold what the cursor and `full_text` would fill in.
+    return text.replace("%", "%%").replace("{", "{{").replace("}", "}}")

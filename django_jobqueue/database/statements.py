@@ -318,7 +318,8 @@ erased AS (
     DELETE FROM {job} AS job
     USING doomed
     WHERE job.id = doomed.id AND job.status = doomed.status
-    RETURNING job.id, job.type, job.status, job.finished_at - job.started_at AS duration
+    RETURNING job.id, job.type, job.status, job.finished_at,
+        job.finished_at - job.started_at AS duration
 ),
 history AS (
     DELETE FROM {attempt} AS attempt USING erased WHERE attempt.job_id = erased.id
@@ -348,5 +349,5 @@ counted AS (
         duration_sum = rollup.duration_sum + excluded.duration_sum,
         duration_samples = rollup.duration_samples + excluded.duration_samples
 )
-SELECT id FROM erased
+SELECT id, finished_at FROM erased
 """

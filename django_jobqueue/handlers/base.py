@@ -3,6 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from django.utils.functional import Promise
@@ -29,6 +30,12 @@ class JobHandler(ABC):
 
     provider: str | None = None
     """The key under which rate limits are shared; None shares none."""
+
+    history_retention: timedelta | float | None = None
+    """How long terminal jobs of this type are kept, as a timedelta or in seconds.
+
+    None: the site's `HISTORY_RETENTION`.
+    """
 
     label: str | Promise = ""
     """What people read in the admin, may be lazily translated; empty shows the type."""

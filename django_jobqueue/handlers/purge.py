@@ -1,5 +1,6 @@
 """The built-in job that deletes old jobs. Import it once the app registry is ready."""
 
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -9,17 +10,37 @@ from django.utils.translation import gettext_lazy
 from .. import registry
 from ..conf import settings
 from ..exceptions import InvalidSettings
-from ..managers import ERASE_BATCH
+from ..managers import JobManager
 from ..models import Job
-from ..policy import ExecutionProfile
+from ..policy import ExecutionProfile, Keeping, keepings
 from .base import JobHandler
 
 PURGE_TYPE = "jobqueue.history.purge"
 PURGE_PRIORITY = 100
 
 
+def site_keepings() -> list[Keeping]:
+    """Return how long which types are kept: by their handlers, else by `HISTORY_RETENTION`."""
+    return keepings(
+        {name: handler.history_retention for name, handler in registry.handlers().items()},
+        history_retention=timedelta(seconds=settings.HISTORY_RETENTION),
+    )
+
+
+def purge(
+    manager: JobManager, keepings: Iterable[Keeping], *, stop: Callable[[], bool] | None = None
+) -> int:
+    """Delete the terminal jobs that are kept no longer, until `stop`; return how many."""
+    return sum(
+        manager.purge(
+            keeping.retention, types=keeping.types, except_types=keeping.except_types, stop=stop
+        )
+        for keeping in keepings
+    )
+
+
 class PurgeHistory(JobHandler):
-    """Deletes terminal jobs older than `HISTORY_RETENTION`; their totals stay in the rollup."""
+    """Deletes terminal jobs older than their type is kept; their totals stay in the rollup."""
 
     type = PURGE_TYPE
     label = gettext_lazy("Purge of old jobs")
@@ -28,14 +49,7 @@ class PurgeHistory(JobHandler):
     def process(self, job: Job) -> dict[str, Any]:
         """Delete batch by batch, so that a stopped or repeated run loses nothing."""
         manager = Job.objects.db_manager(router.db_for_write(Job, instance=job))
-        retention = timedelta(seconds=settings.HISTORY_RETENTION)
-        purged = 0
-        while not job.claim_lost:
-            erased = manager.purge(retention, batches=1)
-            purged += erased
-            if erased < ERASE_BATCH:
-                break
-        return {"purged": purged}
+        return {"purged": purge(manager, site_keepings(), stop=lambda: job.claim_lost)}
 
 
 purge_history = PurgeHistory()

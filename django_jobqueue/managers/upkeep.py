@@ -1,6 +1,7 @@
 """What small loops do: promote, reap, purge."""
 
 from datetime import datetime, timedelta
+from itertools import count
 from typing import TYPE_CHECKING
 
 from django.db import connections
@@ -16,7 +17,7 @@ from .base import TransitionManager
 from .operations import ERASE_BATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from uuid import UUID
 
     from ..models import Job
@@ -99,22 +100,36 @@ class UpkeepTransitions(TransitionManager):
         self,
         older_than: timedelta,
         *,
+        types: "Iterable[str] | None" = None,
+        except_types: "Iterable[str]" = (),
         batch_size: int = ERASE_BATCH,
         batches: int | None = None,
+        stop: "Callable[[], bool] | None" = None,
     ) -> int:
         """Delete terminal jobs that ended longer ago than that; return how many.
 
-        Works in transactions of at most `batch_size` jobs, up to `batches` of them (None: until
-        nothing is left). The rollup counts in the same transaction exactly what was deleted, so
-        totals never change. Jobs that somebody has locked stay until the next time.
+        `types`: only these (None: all), and none of `except_types`. Works in transactions of at
+        most `batch_size` jobs, up to `batches` of them (None: until nothing is left), the oldest
+        first, until `stop`, asked before each, is True. The rollup counts in the same transaction
+        exactly what was deleted, so totals never change. Jobs that somebody has locked stay until
+        the next time.
         """
-        ended_before = self.now() - older_than
-        old = self.on_write_alias().finished_before(ended_before).order_by("finished_at")
-        purged = 0
-        while batches is None or batches > 0:
-            erased = len(self._database().erase(old[:batch_size]))
-            purged += erased
-            if erased < batch_size:
+        types = None if types is None else tuple(types)
+        if types == ():
+            return 0
+        old = self.on_write_alias().finished_before(
+            self.now() - older_than, types=types, except_types=except_types
+        )
+        left, purged = old.order_by("finished_at"), 0
+        for _ in count() if batches is None else range(batches):
+            if stop is not None and stop():
                 break
-            batches = None if batches is None else batches - 1
+            erased = self._database().erase(left[:batch_size])
+            purged += len(erased)
+            if len(erased) < batch_size:
+                break
+            # What ended before and is still there is kept, and not to be read again for every
+            # batch. More may have ended at the very same moment.
+            reached = max(filter(None, erased.values()))
+            left = old.filter(finished_at__gte=reached).order_by("finished_at")
         return purged

@@ -13,12 +13,14 @@ from .profile import (
     renew_interval_for,
 )
 from .rate_limit import RateLimit, classify_rate_limit, parse_retry_after
+from .retention import Keeping, keepings, retention_problem
 from .settlement import Ending, RateLimitBudget, RetryLimits, decide, defer
 
 __all__ = [
     "LEASE_GRACE",
     "Ending",
     "ExecutionProfile",
+    "Keeping",
     "RateLimit",
     "RateLimitBudget",
     "RetryLimits",
@@ -27,8 +29,10 @@ __all__ = [
     "decide",
     "defer",
     "equal_jitter",
+    "keepings",
     "lease_for",
     "max_attempts_for",
     "parse_retry_after",
     "renew_interval_for",
+    "retention_problem",
 ]

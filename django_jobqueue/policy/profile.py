@@ -33,14 +33,9 @@ class ExecutionProfile:
     def problem(self) -> str | None:
         """Say in words what makes this profile unusable, or None when it is fine."""
         if self.max_runtime is not None:
-            if isinstance(self.max_runtime, bool) or not isinstance(
-                self.max_runtime, timedelta | int | float
-            ):
-                return f"max_runtime is {shown(self.max_runtime)}; expected a timedelta or seconds"
-            runtime = self.max_runtime
-            seconds = runtime.total_seconds() if isinstance(runtime, timedelta) else runtime
-            if not 0 <= seconds <= MAX_SECONDS:  # False for NaN too.
-                return f"max_runtime is {shown(self.max_runtime)}; expected 0 or more, and finite"
+            expected = unusable_duration(self.max_runtime, longest=MAX_SECONDS)
+            if expected is not None:
+                return f"max_runtime is {shown(self.max_runtime)}; {expected}"
         if self.max_attempts is not None and (
             isinstance(self.max_attempts, bool)
             or not isinstance(self.max_attempts, int)
@@ -58,6 +53,19 @@ MAX_ATTEMPTS = 32_767
 
 MAX_SECONDS = 10 * 365 * 24 * 3600.0
 """Ten years: any longer ceiling is a mistake, and far below what a timedelta overflows at."""
+
+
+def unusable_duration(value: object, *, longest: float) -> str | None:
+    """Say what was expected instead of a value that is no duration; None for a good one.
+
+    A good one is a timedelta or seconds, from 0 to `longest` seconds.
+    """
+    if isinstance(value, bool) or not isinstance(value, timedelta | int | float):
+        return "expected a timedelta or seconds"
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if not 0 <= seconds <= longest:  # False for NaN too.
+        return "expected 0 or more, and finite"
+    return None
 
 
 def seconds_of(duration: timedelta | float) -> float:

@@ -33,7 +33,7 @@ def test_switches_that_are_off_are_told_and_harmless():
         text = checked("--fail-level", "WARNING")
 
     assert ids_in(text) == ["I001", "I002"]
-    assert "jobqueue purge --older-than 30d" in text
+    assert "jobqueue purge --yes" in text
 
 
 def test_a_type_longer_than_its_column_is_e007():

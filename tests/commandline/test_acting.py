@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import OperationalError
 
+from django_jobqueue import discovery, job_handler, registry
 from django_jobqueue.managers import bulk
 from django_jobqueue.models import Job, JobAttempt
 from django_jobqueue.signals import job_settled
@@ -201,6 +202,48 @@ def test_purge_deletes_what_ended_long_ago_after_a_yes(jobqueue_command):
     assert answer.text == "1 job deleted.\n"
     assert not Job.objects.filter(pk=gone.pk).exists()
     assert Job.objects.filter(pk__in=[job.pk for job in kept]).count() == 2
+
+
+def test_purge_without_an_age_deletes_what_the_nightly_purge_would(jobqueue_command, monkeypatch):
+    monkeypatch.setattr(registry, "_handlers", {})
+    job_handler("test.short", history_retention=60)(lambda job: None)
+    job_handler("test.long", history_retention=timedelta(days=99))(lambda job: None)
+    for days in (1, 31):
+        for name in ("test.short", "test.long", "test.unknown"):
+            JobFactory(type=name, succeeded=True, finished_at=now() - timedelta(days=days))
+
+    answer = jobqueue_command("purge", reply="yes")
+
+    assert jobqueue_command.asked == ["3 jobs will be deleted. Go on? [y/N] "]
+    assert answer.text == "3 jobs deleted.\n"
+    assert sorted(Job.objects.values_list("type", flat=True)) == [
+        "test.long",
+        "test.long",
+        "test.unknown",
+    ]
+
+
+def test_an_age_counts_for_every_type(jobqueue_command, monkeypatch):
+    monkeypatch.setattr(registry, "_handlers", {})
+    job_handler("test.long", history_retention=timedelta(days=99))(lambda job: None)
+    JobFactory(type="test.long", succeeded=True, finished_at=now() - timedelta(days=31))
+
+    answer = jobqueue_command("purge", "--older-than", "30d", "--yes")
+
+    assert answer.text == "1 job deleted.\n"
+
+
+def test_purge_without_an_age_is_refused_while_handlers_are_missing(jobqueue_command, monkeypatch):
+    failure = discovery.FailedImport("shop.jobs", "No module named 'shap'", "")
+    monkeypatch.setattr(discovery, "_failures", [failure])
+    JobFactory(succeeded=True, finished_at=now() - timedelta(days=31))
+
+    refused = jobqueue_command("purge", "--yes")
+
+    assert "shop.jobs could not be imported: No module named 'shap'. How long" in refused.refusal
+    assert refused.error.returncode == 1
+    assert Job.objects.count() == 1
+    assert jobqueue_command("purge", "--yes", "--older-than", "30d").text == "1 job deleted.\n"
 
 
 def test_purge_of_nothing_is_no_failure_and_no_question(jobqueue_command):

@@ -2,13 +2,14 @@ import os
 import threading
 from collections import Counter
 from datetime import timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test.utils import override_settings
 
-from django_jobqueue import registry
+from django_jobqueue import job_handler, registry
 from django_jobqueue.handlers import purge
 from django_jobqueue.models import Job, JobAttempt, JobStatsRollup
 from django_jobqueue.states import JobStatus, SettleOutcome
@@ -18,12 +19,14 @@ from tests.managers.rows import (
     Aside,
     backend_that_waits,
     claimed,
+    now,
     saved,
     unsaved,
 )
 
 OLD = timedelta(days=31)
 RETENTION = timedelta(days=30)
+DAY = timedelta(days=1)
 ENDED = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED)
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +53,28 @@ def totals():
     with connection.cursor() as cursor:
         cursor.execute(TOTALS)
         return tuple(int(count) for count in cursor.fetchone())
+
+
+def unsaved_at(moment, job_type):
+    """Return a job of the type that ended at that moment."""
+    return Job(
+        type=job_type,
+        status=JobStatus.CANCELLED,
+        created_at=moment,
+        ready_at=moment,
+        finished_at=moment,
+    )
+
+
+def rows_read(model):
+    """Return how many rows of a table this transaction has read so far, by PostgreSQL's count."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"
+            " WHERE relid = %s::regclass",
+            [model._meta.db_table],
+        )
+        return cursor.fetchone()[0]
 
 
 def history(count, *, age=OLD):
@@ -155,6 +180,73 @@ def test_a_batch_is_bounded_and_the_oldest_go_first():
     assert set(Job.objects.values_list("pk", flat=True)) == set(young)
     assert Job.objects.purge(RETENTION, batch_size=2) == 3
     assert Job.objects.purge(RETENTION) == 0
+
+
+def test_only_jobs_of_the_types_asked_for_go():
+    names = ("test.a", "test.b", "test.100%{done}")
+    saved(*(unsaved(JobStatus.FAILED, job_type=name, age=OLD) for name in names))
+
+    def left():
+        return set(Job.objects.values_list("type", flat=True))
+
+    assert Job.objects.purge(RETENTION, types=[]) == 0
+    assert Job.objects.purge(RETENTION, types=["test.none"], except_types=["test.a"]) == 0
+    assert Job.objects.purge(RETENTION, types=iter(["test.a"])) == 1
+    assert left() == {"test.b", "test.100%{done}"}
+    assert Job.objects.purge(RETENTION, except_types=["test.100%{done}"]) == 1
+    assert left() == {"test.100%{done}"}
+    assert Job.objects.purge(RETENTION, types=["test.100%{done}"]) == 1
+
+
+def test_none_is_left_out_when_many_ended_at_the_same_moment():
+    moment = Job.objects.now() - OLD
+    saved(
+        *(
+            unsaved(JobStatus.FAILED, job_type=f"test.{'ab'[n % 2]}", age=OLD, finished_at=moment)
+            for n in range(20)
+        ),
+        *(unsaved(JobStatus.SUCCEEDED, job_type="test.a", age=OLD) for _ in range(5)),
+    )
+
+    assert Job.objects.purge(RETENTION, types=["test.a"], batch_size=3) == 15
+    assert Job.objects.purge(RETENTION, except_types=["test.b"]) == 0
+    assert Job.objects.filter(type="test.b").count() == Job.objects.count() == 10
+
+
+def test_it_stops_before_the_batch_it_is_told_to():
+    history(10)
+    asked = iter([False, False, True])
+
+    assert Job.objects.purge(RETENTION, batch_size=2, stop=lambda: next(asked)) == 4
+    assert Job.objects.count() == 6
+
+
+@on_postgresql
+def test_what_is_kept_longer_is_read_once_and_not_for_every_batch():
+    begun = now() - 2 * OLD
+    kept, batch = 20_000, 500
+    jobs = (
+        unsaved_at(begun + n * timedelta(seconds=1), "test.kept" if n < kept else "test.short")
+        for n in range(kept + 3 * batch)
+    )
+    Job.objects.bulk_create(jobs, batch_size=2000)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {Job._meta.db_table}")
+    readings = []
+
+    def look():
+        readings.append(rows_read(Job))
+        return False
+
+    assert Job.objects.purge(RETENTION, types=["test.short"], batch_size=batch, stop=look) == 1500
+
+    readings.append(rows_read(Job))
+    first, *later = (after - before for before, after in pairwise(readings))
+    assert first >= kept
+    # One by the pick and one by the deletion, and what the index still shows of the last batch.
+    assert len(later) == 3
+    assert max(later) < 5 * batch
+    assert Job.objects.count() == kept
 
 
 @on_postgresql
@@ -319,6 +411,29 @@ class TestHandler:
         assert purge.purge_history.process(job) == {"purged": 3}
         with override_settings(JOBQUEUE={"HISTORY_RETENTION": timedelta(minutes=30)}):
             assert purge.purge_history.process(job) == {"purged": 3}
+
+    def test_a_type_with_a_retention_of_its_own_is_kept_for_that_long(self, monkeypatch):
+        own = {"test.short": HOUR, "test.brief": 3600, "test.long": 365 * DAY, "test.site": None}
+        monkeypatch.setattr(registry, "_handlers", {})
+        for name, kept_for in own.items():
+            job_handler(name, history_retention=kept_for)(lambda job: None)
+        ages = (HOUR / 2, 2 * HOUR, OLD, 366 * DAY)
+        types = [*own, "test.unknown"]
+        saved(*(unsaved(JobStatus.FAILED, job_type=t, age=age) for t in types for age in ages))
+        [job] = saved(unsaved(JobStatus.RUNNING, job_type=purge.PURGE_TYPE))
+
+        assert purge.purge_history.process(Job.objects.get(pk=job)) == {"purged": 11}
+
+        left = Counter(Job.objects.terminal().values_list("type", flat=True))
+        assert left == {
+            "test.short": 1,
+            "test.brief": 1,
+            "test.long": 3,
+            "test.site": 2,
+            "test.unknown": 2,
+        }
+        rollups = JobStatsRollup.objects.values_list("type", "failed_count")
+        assert dict(rollups) == {name: 4 - count for name, count in left.items()}
 
     def test_it_stops_between_batches_once_its_claim_is_lost(self):
         history(3)
