@@ -6,15 +6,20 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
 from django.conf import settings
 
+from .interrupts import Interrupts
+
 KEPT_LINES = 400
 # A little more than the worker grants its jobs at a stop, and needs after that.
 STOP_SECONDS = 35.0
 KILL_SECONDS = 5.0
+# How soon an interrupt is noticed.
+LOOK_SECONDS = 0.2
 
 # Retries come soon, so that the demonstration is short. What the environment says wins.
 QUICK = {"JOBS_RETRY_BASE_MS": "1000", "JOBS_RETRY_MAX_MS": "4000", "JOBS_POLL_MS": "250"}
@@ -52,24 +57,32 @@ class WorkerProcess:
         self._reader.join(KILL_SECONDS)
         return code
 
-    def stop(self, patience: Callable[[], None]) -> None:
+    def stop(self, patience: Callable[[], None], interrupts: Interrupts) -> None:
         """Ask the worker to stop; `patience` is called once it was asked.
 
-        Ctrl-C while waiting asks again, which means at once. It never waits without end.
+        A second interrupt asks again, which means at once; a third ends it. It never waits
+        without end.
         """
         if self.wait(0) is not None:
             return
         self._send(signal.SIGINT)
         patience()
-        with contextlib.suppress(KeyboardInterrupt):
-            if self.wait(STOP_SECONDS) is not None:
-                return
-        self._send(signal.SIGINT)
-        with contextlib.suppress(KeyboardInterrupt):
-            if self.wait(KILL_SECONDS) is not None:
-                return
+        if self._ends_within(STOP_SECONDS, lambda: interrupts.count > 1):
+            return
+        # Another signal than the first: the worker takes the same one for its echo at first.
+        self._send(signal.SIGTERM)
+        if self._ends_within(KILL_SECONDS, lambda: interrupts.count > 2):
+            return
         self._process.kill()
         self.wait(KILL_SECONDS)
+
+    def _ends_within(self, seconds: float, hurry: Callable[[], bool]) -> bool:
+        """Wait for the end, so long at most and no longer than until `hurry`."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not hurry():
+            if self.wait(LOOK_SECONDS) is not None:
+                return True
+        return False
 
     def _send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -1,5 +1,6 @@
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,36 @@ from tests.example_project.conftest import ROOT, SECONDS, Site
 # The sample files: seven texts with five steps each, five images with four, one of them broken.
 FILES, JOBS, RETRIED = 12, 55, 4
 
+# What the worker grants its jobs at a first signal.
+GRACE_SECONDS = 25
+
 STATES = "SELECT status, count(*) FROM django_jobqueue_job GROUP BY status ORDER BY status"
+
+
+def talkative_demo(site: Site, **environ: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        site.command("demo", "--concurrency", "2", "--verbosity", "2"),
+        cwd=site.folder,
+        env=site.environ | environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_until(process: subprocess.Popen[str], ends: Callable[[str], bool]) -> str:
+    """Return what a process says up to the line that is waited for, or its end."""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if ends(line):
+            break
+    return said
+
+
+def jobs_run(line: str) -> bool:
+    return " running" in line and "0 running" not in line
 
 
 def test_the_demo_does_its_work_and_a_second_run_adds_no_documents(site: Site) -> None:
@@ -116,28 +146,31 @@ def test_what_a_failing_worker_says_is_shown(site: Site) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_stops_the_worker_and_loses_nothing(site: Site, number: int) -> None:
-    environ = site.environ | {"SCAN_MS": "1500", "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        site.command("demo", "--concurrency", "2", "--verbosity", "2"),
-        cwd=site.folder,
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if " running" in line and "0 running" not in line:
-                process.send_signal(number)
-                break
-        lines.append(process.communicate(timeout=SECONDS)[0])
+    with talkative_demo(site, SCAN_MS="1500") as process:
+        output = read_until(process, jobs_run)
+        process.send_signal(number)
+        output += process.communicate(timeout=SECONDS)[0]
 
-    output = "".join(lines)
     assert process.returncode == 130, output
     assert "nothing is lost" in output
     assert "left in the queue" in output
+    assert dict(site.rows(STATES)).get("running", 0) == 0
+    assert sum(dict(site.rows(STATES)).values()) == JOBS
+
+
+def test_a_second_interrupt_stops_it_at_once_and_loses_nothing(site: Site) -> None:
+    with talkative_demo(site, SCAN_MS="300000") as process:
+        output = read_until(process, jobs_run)
+        process.send_signal(signal.SIGINT)
+        output += read_until(process, lambda line: "Ctrl-C again" in line)
+        process.send_signal(signal.SIGINT)
+        try:
+            output += process.communicate(timeout=GRACE_SECONDS - 5)[0]
+        finally:
+            process.kill()
+
+    assert process.returncode == 130, output
+    assert "2 handed back" in output
     assert dict(site.rows(STATES)).get("running", 0) == 0
     assert sum(dict(site.rows(STATES)).values()) == JOBS
 

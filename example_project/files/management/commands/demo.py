@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
 from example_project.demo import account, folder
+from example_project.demo.interrupts import Interrupts, counted_interrupts, handled_by
 from example_project.demo.tally import Tally
 from example_project.demo.worker import WorkerProcess
 from example_project.files import intake
@@ -63,11 +64,10 @@ class Command(BaseCommand):
             content = folder.content_of(options["folder"], limit=options["limit"])
         except folder.UnusableFolder as error:
             raise CommandError(str(error)) from None
-        if threading.current_thread() is threading.main_thread():
-            # A polite kill takes the way of Ctrl-C.
-            signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            self.demonstrate(content, options)
+            # A polite kill takes the way of Ctrl-C.
+            with handled_by(signal.default_int_handler, signal.SIGTERM):
+                self.demonstrate(content, options)
         except OperationalError as error:
             raise CommandError(unusable(error)) from None
         except KeyboardInterrupt:
@@ -110,22 +110,22 @@ def run_worker(
     screen: Console, tally: Tally, options: dict[str, Any]
 ) -> tuple[WorkerProcess, int | None]:
     """Run the worker and show the progress; the code is None when a person interrupted."""
-    with Display(screen, tally) as display:
+    with counted_interrupts() as interrupts, Display(screen, tally) as display:
         echo = display.log if options["verbosity"] > 1 else None
         worker = WorkerProcess(options["concurrency"], echo)
         code = None
         try:
-            while code is None:
+            while code is None and not interrupts:
                 code = worker.wait(REFRESH_SECONDS)
                 tally.read()
                 display.update()
-            if not code:
-                wait_for_others(tally, display)
-        except KeyboardInterrupt:
-            worker.stop(partial(display.log, STOPPING))
-            code = None
+            if code == 0:
+                wait_for_others(tally, display, interrupts)
+            if interrupts and not code:
+                worker.stop(partial(display.log, STOPPING), interrupts)
+                code = None
         except BaseException:
-            worker.stop(lambda: None)
+            worker.stop(lambda: None, interrupts)
             raise
         finally:
             # However it ended, the last numbers are the true ones.
@@ -133,11 +133,11 @@ def run_worker(
     return worker, code
 
 
-def wait_for_others(tally: Tally, display: Display) -> None:
+def wait_for_others(tally: Tally, display: Display, interrupts: Interrupts) -> None:
     """Wait, within bounds, for jobs that another worker of the site took and still has."""
     deadline = time.monotonic() + OTHERS_SECONDS
     pause = threading.Event()
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and not interrupts:
         tally.read()
         display.update()
         everything = tally.all
