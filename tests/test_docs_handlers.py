@@ -1,11 +1,14 @@
 """The handlers of the handlers page, registered and run as a site would."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 
 from django_jobqueue import ExecutionProfile, registry
+from django_jobqueue.handlers.purge import site_keepings
 from django_jobqueue.models import Job
+from django_jobqueue.policy import Keeping
 from django_jobqueue.signals import job_settled
 from django_jobqueue.states import JobStatus
 from django_jobqueue.worker import Pool
@@ -61,6 +64,16 @@ def test_the_function_and_the_class_run_with_what_they_declare(pool, settled):
     assert (job.status, job.result, job.max_attempts) == (JobStatus.SUCCEEDED, {"pages": 2}, 5)
     assert (archive.type, archive.profile.problem()) == ("reports.archive", None)
     assert registry.types() == ("reports.archive", "reports.render")
+
+
+def test_the_purge_keeps_the_types_as_long_as_the_page_says():
+    load("accounts/jobs.py")
+
+    assert site_keepings() == [
+        Keeping(timedelta(days=30), except_types=("accounts.export", "accounts.heartbeat")),
+        Keeping(timedelta(hours=1), ("accounts.heartbeat",)),
+        Keeping(timedelta(days=3650), ("accounts.export",)),
+    ]
 
 
 def test_a_handler_that_asks_notices_that_it_ran_out_of_time(pool, settled):

@@ -28,7 +28,7 @@ def site_keepings() -> list[Keeping]:
 
 
 def purge(
-    manager: JobManager, keepings: Iterable[Keeping], *, stop: Callable[[], bool] | None = None
+    manager: JobManager, keepings: Iterable[Keeping], *, stop: Callable[[], bool] = lambda: False
 ) -> int:
     """Delete the terminal jobs that are kept no longer, until `stop`; return how many."""
     return sum(

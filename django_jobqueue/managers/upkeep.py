@@ -1,29 +1,32 @@
 """What small loops do: promote, reap, purge."""
 
 from datetime import datetime, timedelta
-from itertools import count
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from django.db import connections
-from django.db.models import Max, Min
+from django.db.models import Max, Min, Q
 
 from ..database import ReapRequest
 from ..database.clock import database_clock
 from ..hints import Hints
 from ..ids import batches, ids_of
-from ..querysets import LONGEST_LEASE_SECONDS
+from ..querysets import LONGEST_LEASE_SECONDS, JobQuerySet
 from ..states import Reaped
 from .base import TransitionManager
 from .operations import ERASE_BATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from uuid import UUID
 
     from ..models import Job
 
 PROMOTE_BATCH = 1000
 REAP_BATCH = 200
+
+STRETCH = 10_000
+"""How many ended jobs a statement of the purge reads that looks for some of them."""
 
 SENSIBLE_LEASES = (0.0, LONGEST_LEASE_SECONDS)
 
@@ -104,32 +107,57 @@ class UpkeepTransitions(TransitionManager):
         except_types: "Iterable[str]" = (),
         batch_size: int = ERASE_BATCH,
         batches: int | None = None,
-        stop: "Callable[[], bool] | None" = None,
+        stop: "Callable[[], bool]" = lambda: False,
     ) -> int:
         """Delete terminal jobs that ended longer ago than that; return how many.
 
         `types`: only these (None: all), and none of `except_types`. Works in transactions of at
-        most `batch_size` jobs, up to `batches` of them (None: until nothing is left), the oldest
-        first, until `stop`, asked before each, is True. The rollup counts in the same transaction
-        exactly what was deleted, so totals never change. Jobs that somebody has locked stay until
-        the next time.
+        most `batch_size` jobs, the oldest first, up to `batches` of them (None: until nothing is
+        left) and until `stop`, asked before each, is True. The rollup counts in the same
+        transaction exactly what was deleted, so totals never change. Jobs that somebody has
+        locked stay until the next time.
         """
         types = None if types is None else tuple(types)
+        spared = tuple(except_types)
         if types == ():
             return 0
-        old = self.on_write_alias().finished_before(
-            self.now() - older_than, types=types, except_types=except_types
-        )
-        left, purged = old.order_by("finished_at"), 0
-        for _ in count() if batches is None else range(batches):
-            if stop is not None and stop():
-                break
-            erased = self._database().erase(left[:batch_size])
-            purged += len(erased)
-            if len(erased) < batch_size:
-                break
-            # What ended before and is still there is kept, and not to be read again for every
-            # batch. More may have ended at the very same moment.
-            reached = max(filter(None, erased.values()))
-            left = old.filter(finished_at__gte=reached).order_by("finished_at")
-        return purged
+        moment = self.now() - older_than
+        ended = self.on_write_alias().finished_before(moment)
+        old = self.on_write_alias().finished_before(moment, types=types, except_types=spared)
+        parts = [old] if types is None and not spared else map(old.filter, stretches(ended))
+        return sum(islice(self._erase_all(parts, batch_size, stop), batches))
+
+    def _erase_all(
+        self, parts: "Iterable[JobQuerySet]", batch_size: int, stop: "Callable[[], bool]"
+    ) -> "Iterator[int]":
+        """Delete ended jobs, the oldest first, until `stop`; yield the size of each batch."""
+        for part in parts:
+            left, is_full = part, True
+            while is_full:
+                if stop():
+                    return
+                erased = self._database().erase(left.order_by("finished_at")[:batch_size])
+                if not erased:
+                    break
+                yield len(erased)
+                is_full = len(erased) == batch_size
+                # What ended before and is still there is kept, and not to be read again for
+                # every batch. More may have ended at the very same moment.
+                left = part.filter(finished_at__gte=max(filter(None, erased.values())))
+
+
+def stretches(ended: JobQuerySet) -> "Iterator[Q]":
+    """Cut ended jobs, the oldest first, into stretches of about `STRETCH`; yield how to find each.
+
+    A statement that looks for few among many then reads no more than that, however many are kept:
+    it meets no limit on the time of statements, and no snapshot is held for long.
+    """
+    beyond = Q()
+    while True:
+        moments = ended.filter(beyond).order_by("finished_at").values_list("finished_at", flat=True)
+        edge = moments[STRETCH - 1 : STRETCH].first()
+        if edge is None:
+            yield beyond
+            return
+        yield beyond & Q(finished_at__lte=edge)
+        beyond = Q(finished_at__gt=edge)

@@ -11,6 +11,7 @@ from django.test.utils import override_settings
 
 from django_jobqueue import job_handler, registry
 from django_jobqueue.handlers import purge
+from django_jobqueue.managers import upkeep
 from django_jobqueue.models import Job, JobAttempt, JobStatsRollup
 from django_jobqueue.states import JobStatus, SettleOutcome
 from tests.databases import POSTGRESQL, chosen_kind
@@ -221,32 +222,81 @@ def test_it_stops_before_the_batch_it_is_told_to():
     assert Job.objects.count() == 6
 
 
-@on_postgresql
-def test_what_is_kept_longer_is_read_once_and_not_for_every_batch():
-    begun = now() - 2 * OLD
-    kept, batch = 20_000, 500
+@pytest.fixture
+def long_kept():
+    """20,000 jobs of a type that is kept, then 1,500 that are not, all of them old."""
+    begun, kept = now() - 2 * OLD, 20_000
     jobs = (
         unsaved_at(begun + n * timedelta(seconds=1), "test.kept" if n < kept else "test.short")
-        for n in range(kept + 3 * batch)
+        for n in range(kept + 1500)
     )
     Job.objects.bulk_create(jobs, batch_size=2000)
     with connection.cursor() as cursor:
         cursor.execute(f"ANALYZE {Job._meta.db_table}")
+    yield kept
+    assert Job.objects.filter(type="test.kept").count() == kept
+
+
+def readings_of_a_purge(**options):
+    """Purge in batches of 500; return how many rows were read for each of them."""
     readings = []
 
     def look():
         readings.append(rows_read(Job))
         return False
 
-    assert Job.objects.purge(RETENTION, types=["test.short"], batch_size=batch, stop=look) == 1500
-
+    assert Job.objects.purge(RETENTION, batch_size=500, stop=look, **options) == 1500
     readings.append(rows_read(Job))
-    first, *later = (after - before for before, after in pairwise(readings))
-    assert first >= kept
-    # One by the pick and one by the deletion, and what the index still shows of the last batch.
+    return [after - before for before, after in pairwise(readings)]
+
+
+@on_postgresql
+@pytest.mark.parametrize("options", [{"types": ["test.short"]}, {"except_types": ["test.kept"]}])
+def test_what_is_kept_longer_is_not_read_for_every_batch(long_kept, monkeypatch, options):
+    monkeypatch.setattr(upkeep, "STRETCH", 2 * long_kept)
+
+    first, *later = readings_of_a_purge(**options)
+
+    assert first >= long_kept
     assert len(later) == 3
-    assert max(later) < 5 * batch
-    assert Job.objects.count() == kept
+    # Each row by the pick and by the deletion, and what the index still shows of the last batch.
+    assert max(later) < 5 * 500
+
+
+@on_postgresql
+def test_a_statement_reads_a_stretch_however_many_are_kept(long_kept, monkeypatch):
+    monkeypatch.setattr(upkeep, "STRETCH", 2000)
+
+    readings = readings_of_a_purge(types=["test.short"])
+
+    assert len(readings) == 10 + 4
+    assert max(readings) < 3 * 2000
+
+
+def test_no_job_is_left_out_at_the_end_of_a_stretch(monkeypatch):
+    monkeypatch.setattr(upkeep, "STRETCH", 5)
+    moments = [Job.objects.now() - age for age in (3 * OLD, 2 * OLD, OLD)]
+    jobs = [
+        unsaved_at(moment, f"test.{'ab'[n % 2]}")
+        for count, moment in zip((7, 12, 11), moments, strict=True)
+        for n in range(count)
+    ]
+    Job.objects.bulk_create(jobs)
+
+    assert Job.objects.purge(RETENTION, types=["test.a"], batch_size=2, batches=3) == 6
+    assert Job.objects.purge(RETENTION, types=["test.a"], batch_size=2) == 10
+    assert set(Job.objects.values_list("type", flat=True)) == {"test.b"}
+    assert Job.objects.purge(RETENTION, except_types=["test.a"], batch_size=2) == 14
+
+
+def test_nothing_more_is_looked_for_once_it_is_told_to_stop(
+    monkeypatch, django_assert_max_num_queries
+):
+    monkeypatch.setattr(upkeep, "STRETCH", 1)
+    history(10)
+
+    with django_assert_max_num_queries(2):  # The clock, and the first stretch.
+        assert Job.objects.purge(RETENTION, except_types=["test.z"], stop=lambda: True) == 0
 
 
 @on_postgresql
