@@ -41,6 +41,17 @@ def encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def decode(text: str) -> Any:
+    """Return the value of a JSON text, or None where Python cannot read what a database stored.
+
+    That is a number of thousands of digits, or nesting beyond any parser's recursion limit.
+    """
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError):
+        return None
+
+
 def check_size(value: Any, path: str, *, limit: int, remedy: str) -> None:
     """Raise NotJSON, with the remedy, for a copied value whose JSON text is over `limit` bytes."""
     size = len(encode(value).encode())

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from django_jobqueue.jsonvalues import (
     MAX_DEPTH,
     NotJSON,
+    decode,
     encode,
     json_copy,
     storable_text,
@@ -153,6 +154,18 @@ def test_a_copy_shares_nothing_with_its_original():
     original["list"][0]["n"] = 2
 
     assert copy == {"list": [{"n": 1}]}
+
+
+@given(value=values)
+def test_what_was_encoded_is_decoded(value):
+    assert decode(encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5_000, '{"a": [' + "9" * 5_000 + "]}", "[" * 200_000, '{"a":', ""]
+)
+def test_what_python_cannot_read_is_none(text):
+    assert decode(text) is None
 
 
 def self_containing():

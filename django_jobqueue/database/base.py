@@ -1,6 +1,6 @@
 """What the manager asks of a database, and what is the same on all of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
@@ -115,6 +115,14 @@ class QueueDatabase(Protocol):
         """Return where the first takeable jobs of these types and queues (None: all) lie.
 
         At the most urgent level where there is one, and at each of `levels`.
+        """
+
+    def waiting_types(
+        self, known: Collection[str], queues: Sequence[str] | None, limit: int
+    ) -> "Sequence[tuple[str, str]]":
+        """Return up to `limit` types that ready jobs of these queues (None: all) have.
+
+        None of `known`. Each comes with the JSON text of the payload of one such job.
         """
 
     def promote(self, limit: int, ids: Sequence[UUID] | None = None) -> list[Position]:

@@ -6,13 +6,14 @@ its rows, so a lost race changes nothing.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, connections, transaction
-from django.db.models import Case, F, When
+from django.db.models import Case, F, TextField, When
+from django.db.models.functions import Cast
 
 from ..hints import Position, Sight
 from ..states import (
@@ -111,6 +112,20 @@ class Portable:
     ) -> Sight:
         """Return nothing: a claim here searches everything, whatever the hints."""
         return Sight()
+
+    def waiting_types(
+        self, known: Collection[str], queues: Sequence[str] | None, limit: int
+    ) -> list[tuple[str, str]]:
+        """Return them by one scan of the ready jobs, and one more for each type found."""
+        ready = self._jobs().ready().order_by()
+        if queues is not None:
+            ready = ready.filter(queue__in=queues)
+        payload = Cast("payload", TextField())
+        # Known types are left out here: there may be more than a statement takes as parameters.
+        types = ready.values_list("type", flat=True).distinct()[: len(known) + limit]
+        unknown = [name for name in types if name not in known][:limit]
+        firsts = (ready.filter(type=name).values_list("type", payload)[:1] for name in unknown)
+        return [row for rows in firsts for row in rows]
 
     def promote(self, limit: int, ids: Sequence[UUID] | None = None) -> list[Position]:
         """Make due jobs ready."""

@@ -7,7 +7,7 @@ nothing. Conditions are literals and only values are parameters, so that the pla
 the partial indexes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
@@ -19,11 +19,11 @@ from django.db.models.functions import Coalesce
 from ..exceptions import EnqueueConflict, WorkerDied
 from ..hints import Position
 from ..states import LAST_ERROR_LENGTH, Claim, ErrorReport, JobStatus, Reaped, StuckSignal
-from . import statements
+from . import search, statements
 from .arrays import array
 from .base import DEATH_CLASS, DEATH_MESSAGE, UNKNOWN_WORKER, ReapRequest
 from .claiming import Claiming
-from .columns import columns_of_claims, columns_of_new, values_of_new
+from .columns import array_of_queues, columns_of_claims, columns_of_new, values_of_new
 from .errors import is_conflict
 from .session import Row, ValuesQuerySet, compiled, full_text
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 Times: TypeAlias = dict[UUID, tuple[Any, Any]]
 """When each inserted job is scheduled for, and when it was created."""
+
+MOST_UNKNOWN_HOPS = 10_000
+"""How many types that wait in other queues alone are passed over."""
 
 
 class PostgreSQL(Claiming):
@@ -60,6 +63,19 @@ class PostgreSQL(Claiming):
     def release(self, claims: Sequence[Claim]) -> set[UUID]:
         """Hand the jobs back, with an attempt row each; one statement."""
         return {token for (token,) in self.rows(statements.RELEASE, columns_of_claims(claims))}
+
+    def waiting_types(
+        self, known: Collection[str], queues: Sequence[str] | None, limit: int
+    ) -> Sequence[Row]:
+        """Hop from type to type; one statement."""
+        one = search.ONE_OF_ALL_QUEUES if queues is None else search.ONE_OF_QUEUES
+        parameters = {
+            "known": array(known),
+            "queues": array_of_queues(queues),
+            "limit": limit,
+            "most_hops": len(known) + MOST_UNKNOWN_HOPS,
+        }
+        return self.fetch(full_text(self.tables, search.WAITING_TYPES, one=one), parameters)
 
     def promote(self, limit: int, ids: Sequence[UUID] | None = None) -> list[Position]:
         """Make due jobs ready; one statement."""

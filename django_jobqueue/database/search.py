@@ -157,3 +157,44 @@ CROSS JOIN LATERAL (
 UNION ALL
 SELECT best.priority, best.id, true, {NOW} FROM best
 """
+
+# Which types wait: from each type the next one is a search of the index away, however many jobs
+# are between. The hops end where the answer is full, as its LIMIT asks for no more of them.
+WAITING_TYPES = f"""
+WITH RECURSIVE waiting(type, hops) AS (
+    SELECT first.type, 1
+    FROM (
+        SELECT job.type FROM {{job}} AS job WHERE {WAITS} ORDER BY job.type LIMIT 1
+    ) AS first
+    UNION ALL
+    SELECT next.type, waiting.hops + 1
+    FROM waiting CROSS JOIN LATERAL (
+        SELECT job.type FROM {{job}} AS job
+        WHERE {WAITS} AND job.type > waiting.type
+        ORDER BY job.type
+        LIMIT 1
+    ) AS next
+    WHERE waiting.hops < %(most_hops)s::int4
+)
+SELECT waiting.type, one.payload::text
+FROM waiting CROSS JOIN LATERAL ({{one}}) AS one
+WHERE waiting.type <> ALL (%(known)s::text[])
+LIMIT %(limit)s::int4
+"""
+
+ONE_OF_ALL_QUEUES = f"""
+    SELECT job.payload FROM {{job}} AS job
+    WHERE {WAITS} AND job.type = waiting.type
+    ORDER BY job.queue, job.priority, job.id
+    LIMIT 1"""
+
+ONE_OF_QUEUES = f"""
+    SELECT first.payload
+    FROM unnest(%(queues)s::text[]) AS wanted(queue)
+    CROSS JOIN LATERAL (
+        SELECT job.payload FROM {{job}} AS job
+        WHERE {WAITS} AND job.type = waiting.type AND job.queue = wanted.queue
+        ORDER BY job.priority, job.id
+        LIMIT 1
+    ) AS first
+    LIMIT 1"""
