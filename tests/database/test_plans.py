@@ -4,46 +4,47 @@ All plans are taken once, on the way from an empty table to a full one: what sta
 when a statement was prepared is a matter of that order. The tests then look at them.
 """
 
-import json
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
 
 import psycopg
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from django_jobqueue import JobRequest
 from django_jobqueue.database import ClaimRequest, search
-from django_jobqueue.database.prepared import PreparedCursor, numbered
+from django_jobqueue.database.prepared import numbered
 from django_jobqueue.hints import Hints
 from django_jobqueue.models import Job
 from django_jobqueue.worker.queue_connection import queue_connection
 from tests.claims import LEASE, claim_of, claimed, failure, success, tokens
 from tests.factories import JobFactory
 from tests.marks import on_postgresql
-from tests.processes import eventually
+from tests.plans import EXPLAIN, TABLE, explained, plan_of, sent_by, undone
 
 pytestmark = [on_postgresql, pytest.mark.django_db]
 
-FOREIGN = 1_000_000
+FOREIGN, FOREIGN_TYPES = 1_000_000, 50
 URGENT, URGENT_LEVEL = 10, -5
 USEFUL = 6_000
 HELD = 16
 DEAD = 5_000
+ABANDONED = 4_000
+"""Jobs before the useful ones whose transaction was undone: what is left of them in the indexes."""
 RUNS = 20
 MOST_BUFFERS = 200
 BUFFERS_OF_A_WRITE = 13
 """A changed row has a new place in the table and an entry in the key and in one more index."""
 MOST_BUFFERS_OF_A_ROW = 30
 """Found by its key, locked and changed, with an attempt row."""
+MOST_BUFFERS_OF_A_TYPE = 20
+"""A hop to it, and a visit of its lane in each of two queues."""
 
 
 TYPES = ["test.echo", "test.note"]
 QUEUES = ["default", "mail"]
 LEASES = dict.fromkeys(TYPES, LEASE)
-TABLE = "django_jobqueue_job"
 READY, LANES, KEY = "jobqueue_job_ready", "jobqueue_job_lanes", f"{TABLE}_pkey"
 DUE = "jobqueue_job_scheduled"
 AT_ITS_SPOT = "Tid Scan"
@@ -57,7 +58,7 @@ INSERT INTO {TABLE} (
 SELECT
     (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - %(age)s + i), 12, '0')
         || '7000' || '8' || lpad(to_hex(i), 15, '0'))::uuid,
-    'foreign.' || (i %% 50), 'default', 'pending', %(priority)s, '{{}}', '', 0, 0, '',
+    'foreign.' || (i %% {FOREIGN_TYPES}), 'default', 'pending', %(priority)s, '{{}}', '', 0, 0, '',
     now(), now(), '', ''
 FROM generate_series(1, %(rows)s) AS i
 """
@@ -80,7 +81,6 @@ WHERE type = 'foreign.0' AND status = 'running'
 )
 
 
-EXPLAIN = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)"
 PREPARED = """
 SELECT name, generic_plans, custom_plans FROM pg_prepared_statements WHERE statement = %s
 """
@@ -95,59 +95,6 @@ ON_A_WORKER = (PREPARED_EMPTY, PREPARED_LONG_AGO, PREPARED_FULL)
 COUNTS = (1, 16)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What EXPLAIN (ANALYZE, BUFFERS) said of one statement."""
-
-    top: dict
-
-    @property
-    def buffers(self):
-        return self.top["Shared Hit Blocks"] + self.top["Shared Read Blocks"]
-
-    @property
-    def buffers_before_it_wrote(self):
-        """What was read to find and to lock the rows that it changes."""
-        (update,) = (node for node in nodes(self.top) if node.get("Operation") == "Update")
-        return sum(n["Shared Hit Blocks"] + n["Shared Read Blocks"] for n in update["Plans"])
-
-    @property
-    def rows(self):
-        return self.top["Actual Rows"]
-
-    @property
-    def accesses(self):
-        """The ways in which the jobs table was read: names of indexes, or kinds of scans."""
-        return {
-            node.get("Index Name", node["Node Type"])
-            for node in nodes(self.top)
-            if node["Node Type"].endswith("Scan")
-            and node["Node Type"] != "Bitmap Heap Scan"  # Its index is a node of its own.
-            and is_of_jobs(node)
-        }
-
-
-def nodes(top):
-    yield top
-    for node in top.get("Plans", ()):
-        yield from nodes(node)
-
-
-def is_of_jobs(node):
-    index = node.get("Index Name", "")
-    return node.get("Relation Name") == TABLE or index.startswith(("jobqueue_job_", f"{TABLE}_"))
-
-
-@contextmanager
-def undone(wrapper):
-    """Undo what is done inside. At a rollback that psycopg sees, it forgets what it prepared."""
-    wrapper.connection.pgconn.exec_(b"BEGIN")
-    try:
-        yield
-    finally:
-        wrapper.connection.pgconn.exec_(b"ROLLBACK")
-
-
 @contextmanager
 def as_default(wrapper):
     """Let the managers of this thread speak through another wrapper."""
@@ -157,29 +104,6 @@ def as_default(wrapper):
         yield
     finally:
         connections["default"] = before
-
-
-def sent_by(wrapper, act):
-    """Return the statements that an act sends, each with whether it may be prepared."""
-    sent = []
-
-    def note(execute, sql, params, many, context):
-        sent.append((sql, params, isinstance(context["cursor"].cursor, PreparedCursor)))
-        return execute(sql, params, many, context)
-
-    with undone(wrapper), wrapper.execute_wrapper(note):
-        act()
-    return sent
-
-
-def explained(wrapper, statement):
-    """Run one statement under EXPLAIN, planned anew."""
-    sql, params, may_be_prepared = statement
-    raw = wrapper.connection
-    cursor = PreparedCursor(raw) if may_be_prepared else wrapper.create_cursor()
-    with undone(wrapper):
-        cursor.execute(f"{EXPLAIN} {sql}", params)
-        return plan_of(cursor)
 
 
 def explained_as_prepared(wrapper, statement):
@@ -196,12 +120,6 @@ def explained_as_prepared(wrapper, statement):
         return plan_of(cursor), (generic, custom)
 
 
-def plan_of(cursor):
-    (answer,) = cursor.fetchone()
-    (found,) = answer if isinstance(answer, list) else json.loads(answer)
-    return Plan(found["Plan"])
-
-
 class Backlog:
     """The table on its way from empty to full, and the plans taken on that way."""
 
@@ -209,11 +127,13 @@ class Backlog:
         self.site = site
         self.worker = worker
         self.held = []
+        self.looks = []
         self.plans = {}
         self.uses = {}
 
     def run(self):
         self.tell(f"VACUUM ANALYZE {TABLE}")
+        assert claimed() == []  # Compiles the pick, which is done in a transaction of its own.
         self.work()
         self.fill()
         self.take(STALE, self.site)
@@ -235,48 +155,28 @@ class Backlog:
         self.tell(FILL, {"rows": FOREIGN, "priority": 0, "age": FOREIGN})
         for statement in RUN_AND_END:
             self.tell(statement, {"rows": DEAD})
-        kinds = list(zip(TYPES, QUEUES, strict=True))
-        Job.objects.enqueue_many(
-            JobRequest(job_type, queue=queue)
-            for _ in range(USEFUL // 2)
-            for job_type, queue in kinds
-        )
+        (look,) = sent_by(self.site, partial(Job.objects.look, TYPES, hints=Hints()))
+        with transaction.atomic():
+            enqueue(ABANDONED)
+            transaction.set_rollback(True)
+        enqueue(USEFUL)
+        self.looks = [explained(self.site, look) for _ in range(2)]
         self.held = claimed(HELD, leases=LEASES)
         assert len(self.held) == HELD
 
     def work(self):
-        """Send every statement, as a worker does all the time."""
+        """Send every statement, as a worker does all the time, and undo what it did.
+
+        A committed claim leaves index entries that no search can mark as dead while any database
+        of the server has an older transaction. What was undone is dead at once.
+        """
         strangers = [Job(id=uuid4(), claim_token=uuid4(), attempts=1) for _ in range(HELD)]
         with as_default(self.worker):
-            acts = acts_on(strangers)
-            for _ in range(RUNS):
-                for act in acts.values():
+            acts = list(acts_on(strangers).values())
+            acts += [partial(claim_along_the_lanes, count) for count in COUNTS]
+            for act in acts * RUNS:
+                with undone(self.worker):
                     act()
-                for count in COUNTS:
-                    claim_along_the_lanes(count)
-        self.let_the_dead_be_seen(acts["look"])
-
-    def let_the_dead_be_seen(self, look):
-        """Wait for whatever else the server does, in its other databases too.
-
-        While an older transaction runs, a search cannot mark the entries of claimed jobs that it
-        meets as dead, and so meets them again: the next one finds them marked.
-        """
-        self.tell("CREATE TEMPORARY TABLE IF NOT EXISTS mark AS SELECT pg_current_xact_id() AS now")
-        self.tell("UPDATE mark SET now = pg_current_xact_id()")
-        eventually(self.is_alone, "an older transaction goes on")
-        with as_default(self.worker):
-            look()
-            for count in COUNTS:
-                claim_along_the_lanes(count)
-
-    def is_alone(self):
-        with self.site.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity, mark"
-                " WHERE pid <> pg_backend_pid() AND age(backend_xmin) > age(now::xid)"
-            )
-            return cursor.fetchone() == (0,)
 
     def take(self, when, wrapper):
         Job.objects.filter(scheduled_for__isnull=False).delete()
@@ -288,6 +188,14 @@ class Backlog:
                 else:
                     plan = explained(wrapper, statement)
                 self.plans[when, what] = plan
+
+
+def enqueue(count):
+    """Enqueue so many jobs that a worker may take, half of them in each of two lanes."""
+    kinds = list(zip(TYPES, QUEUES, strict=True))
+    Job.objects.enqueue_many(
+        JobRequest(job_type, queue=queue) for _ in range(count // 2) for job_type, queue in kinds
+    )
 
 
 def acts_on(held):
@@ -304,6 +212,8 @@ def acts_on(held):
         "renew": lambda: Job.objects.renew(map(claim_of, held)),
         "release": lambda: Job.objects.release(map(claim_of, held)),
         "promote": Job.objects.promote,
+        "waiting types": lambda: Job.objects.waiting_types(TYPES),
+        "waiting types in queues": lambda: Job.objects.waiting_types(TYPES, queues=QUEUES),
     }
     for count in COUNTS:
         acts[f"claim {count}"] = partial(claimed, count, leases=LEASES, hints=everywhere)
@@ -383,6 +293,13 @@ def test_a_claim_along_the_lanes_reads_no_foreign_row(backlog, when, count):
     assert_claims_through(LANES, backlog.plans[when, f"claim {count} along the lanes"], count)
 
 
+def test_entries_of_jobs_that_never_were_are_met_once(backlog):
+    first, second = backlog.looks
+
+    assert first.rows == second.rows == 2
+    assert first.buffers > MOST_BUFFERS > second.buffers
+
+
 @at_every_stage
 @pytest.mark.parametrize("what", ["look", "look in queues"])
 def test_a_look_reads_no_foreign_rows_but_the_ends_of_levels(backlog, when, what):
@@ -421,6 +338,16 @@ def test_due_jobs_are_found_by_their_time_and_changed_by_key(backlog, when):
     assert plan.rows == HELD
     assert plan.accesses <= {DUE, KEY, AT_ITS_SPOT}
     assert plan.buffers < HELD * MOST_BUFFERS_OF_A_ROW
+
+
+@at_every_stage
+@pytest.mark.parametrize("words", ["", " in queues"])
+def test_a_million_foreign_rows_cost_a_visit_for_each_of_their_types(backlog, when, words):
+    plan = backlog.plans[when, f"waiting types{words}"]
+
+    assert plan.rows == FOREIGN_TYPES
+    assert plan.accesses == {LANES}
+    assert plan.buffers < FOREIGN_TYPES * MOST_BUFFERS_OF_A_TYPE
 
 
 @pytest.mark.parametrize("when", ON_A_WORKER)
