@@ -14,9 +14,12 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         """Discover handlers and register checks; called once by Django."""
-        from . import checks, discovery
+        from . import discovery
+        from .checks import registered
         from .handlers import purge
+        from .task_backend import site
 
-        checks.register()
+        registered.register()
         purge.register()
         discovery.discover_jobs()
+        site.prepare()

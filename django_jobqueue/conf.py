@@ -194,6 +194,12 @@ def is_set(key: str) -> bool:
     return isinstance(site, Mapping) and key in site
 
 
+def tasks_setting() -> dict[str, Any]:
+    """Return Django's `TASKS`; empty where it is missing, or no dict."""
+    tasks = getattr(django_settings, "TASKS", None)
+    return tasks if isinstance(tasks, dict) else {}
+
+
 def times_are_aware() -> bool:
     """Whether datetimes of this site carry a time zone (`USE_TZ`)."""
     return bool(django_settings.USE_TZ)

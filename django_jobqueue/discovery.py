@@ -2,7 +2,9 @@
 
 import importlib
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from django.apps import apps
@@ -19,7 +21,7 @@ logger = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FailedImport:
-    """A `jobs` module that is there and could not be imported."""
+    """A module that is there and could not be imported."""
 
     module: str
     error: str
@@ -42,19 +44,23 @@ def discover_jobs() -> None:
     checks, so it logs the failure at its first request.
     """
     _failures.clear()
-    for app_config in apps.get_app_configs():
-        if app_config.module is None or not module_has_submodule(app_config.module, MODULE):
-            continue
-        name = f"{app_config.name}.{MODULE}"
-        try:
-            importlib.import_module(name)
-        except (Exception, SystemExit) as error:
-            logger.debug("How it failed:", exc_info=True)
-            failure = told(error, app_config.path)
-            _failures.append(FailedImport(name, failure, traceback.format_exc()))
+    _failures.extend(found for found in modules_of_apps(MODULE) if isinstance(found, FailedImport))
     request_started.disconnect(log_failures)
     if _failures:
         request_started.connect(log_failures)
+
+
+def modules_of_apps(name: str) -> Iterator[ModuleType | FailedImport]:
+    """Import the submodule of that name of every installed app that has one."""
+    for app_config in apps.get_app_configs():
+        if app_config.module is None or not module_has_submodule(app_config.module, name):
+            continue
+        path = f"{app_config.name}.{name}"
+        try:
+            yield importlib.import_module(path)
+        except (Exception, SystemExit) as error:
+            logger.debug("How it failed:", exc_info=True)
+            yield FailedImport(path, told(error, app_config.path), traceback.format_exc())
 
 
 def log_failures(**_: Any) -> None:

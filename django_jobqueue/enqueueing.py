@@ -100,12 +100,18 @@ def requested(job_type: str, payload: Any, options: EnqueueOptions) -> JobReques
 
 def enqueue(manager: "JobManager", request: JobRequest) -> "Job":
     """Insert one job, or return the active job that has its dedup key."""
+    return enqueue_once(manager, request)[0]
+
+
+def enqueue_once(manager: "JobManager", request: JobRequest) -> "tuple[Job, bool]":
+    """Do what `enqueue` does; return the job and whether it is new."""
     new = checked(manager, request, current_traceparent())
     job = insert(manager, [new])[0]
-    if job is new.job:
+    is_new = job is new.job
+    if is_new:
         announce(manager, [job])
         count(manager, [job])
-    return job
+    return job, is_new
 
 
 def enqueue_many(manager: "JobManager", requests: Iterable[JobRequest]) -> "list[Job]":

@@ -65,6 +65,22 @@ class HandlerNotFound(PermanentError):
     """No handler is registered in this process for the job's type."""
 
 
+class TaskNotFound(PermanentError):
+    """No task of this queue is where the job's type says: the message says what is."""
+
+
+class InvalidCall(PermanentError):
+    """The payload of a task's job is no call of it."""
+
+
+class TaskFailed(JobQueueError):
+    """What a task raised, as text: handled while `task_finished` is sent, never raised further."""
+
+
+class JobCancelled(JobQueueError):
+    """A job that was cancelled: recorded in the result of a task, never raised."""
+
+
 class RateLimitError(JobQueueError):
     """Raised by a handler whose provider asked it to wait.
 

@@ -36,6 +36,8 @@ class JobSettled:
     subject_id: str | None
     org_id: str | None
     last_error: str
+    using: str | None = None
+    """The alias of the database that the job is in; None is where the router writes `Job`."""
 
 
 def settled_event(job: "Job", status: JobStatus, *, attempts: int, last_error: str) -> JobSettled:
@@ -50,11 +52,15 @@ def settled_event(job: "Job", status: JobStatus, *, attempts: int, last_error: s
         subject_id=job.subject_id,
         org_id=job.org_id,
         last_error=last_error,
+        using=job._state.db,  # noqa: SLF001 (Django's word for it)
     )
 
 
-def send_reaped(sender: "type[Job]", jobs: Iterable[Reaped]) -> None:
-    """Send `job_settled` for those of the reaped jobs that failed; the others wait again."""
+def send_reaped(sender: "type[Job]", jobs: Iterable[Reaped], using: str | None = None) -> None:
+    """Send `job_settled` for those of the reaped jobs that failed; the others wait again.
+
+    `using`: the alias of the database that they are in.
+    """
     for job in jobs:
         if job.failed:
             event = JobSettled(
@@ -67,6 +73,7 @@ def send_reaped(sender: "type[Job]", jobs: Iterable[Reaped]) -> None:
                 subject_id=job.subject_id,
                 org_id=job.org_id,
                 last_error=job.error.last_error,
+                using=using,
             )
             send_settled(sender, event)
 

@@ -13,18 +13,18 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from django_jobqueue import JobRequest, conf
-from tests.pages import PAGES, ROOT, example, examples, table_rows
+from tests.pages import PAGES, ROOT, example, examples, for_this_django, table_rows
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)[^)]*\)")
 
 
 @pytest.mark.parametrize("shown", examples(), ids=str)
 def test_an_example_compiles_and_imports_names_that_exist(shown):
-    tree = ast.parse(shown.code)
+    tree = ast.parse(for_this_django(shown.code))
 
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            if node.module.partition(".")[0] not in {"django", "django_jobqueue"}:
+            if node.module.partition(".")[0] not in {"django", "django_jobqueue", "django_tasks"}:
                 continue
             module = importlib.import_module(node.module)
             for alias in node.names:

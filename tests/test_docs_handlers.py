@@ -69,7 +69,7 @@ def test_the_function_and_the_class_run_with_what_they_declare(pool, settled):
 def test_the_purge_keeps_the_types_as_long_as_the_page_says():
     load("accounts/jobs.py")
 
-    assert site_keepings() == [
+    assert site_keepings(Job.objects) == [
         Keeping(timedelta(days=30), except_types=("accounts.export", "accounts.heartbeat")),
         Keeping(timedelta(hours=1), ("accounts.heartbeat",)),
         Keeping(timedelta(days=3650), ("accounts.export",)),

@@ -8,6 +8,7 @@ from ..handlers.purge import purge, site_keepings
 from ..managers import JobManager
 from ..policy import Keeping
 from ..states import COUNT_LIMIT
+from ..task_backend import site
 from .acting import at_least, declare_yes
 from .printing import counted
 from .reading import duration
@@ -31,7 +32,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(context: Context, arguments: dict[str, Any]) -> None:
     """Delete them, in batches. That there are none is no failure."""
     manager, age = context.manager, arguments["older_than"]
-    keepings = nightly() if age is None else [Keeping(age)]
+    keepings = nightly(manager) if age is None else [Keeping(age)]
     count = count_of(manager, keepings)
     if count:
         context.confirm(f"{at_least(count)} will be deleted. Go on?", yes=arguments["yes"])
@@ -40,14 +41,17 @@ def run(context: Context, arguments: dict[str, Any]) -> None:
     context.printer.line(f"{counted(deleted, 'job')} deleted.")
 
 
-def nightly() -> list[Keeping]:
-    """Return what the nightly purge keeps; Refused when not every handler could be asked."""
-    for failure in discovery.failures():
+def nightly(manager: JobManager) -> list[Keeping]:
+    """Return what the nightly purge keeps; Refused when not every handler could be asked.
+
+    A worker knows the site's tasks. This process does not, before it is told to look.
+    """
+    for failure in (*discovery.failures(), *site.discover_tasks()):
         raise Refused(
             f"The module {failure.module} could not be imported: {failure.error}. How long the "
             "jobs of its handlers are kept is not known. Mend it, or give --older-than."
         )
-    return site_keepings()
+    return site_keepings(manager)
 
 
 def count_of(manager: JobManager, keepings: list[Keeping]) -> int:

@@ -19,8 +19,22 @@ PURGE_TYPE = "jobqueue.history.purge"
 PURGE_PRIORITY = 100
 
 
-def site_keepings() -> list[Keeping]:
+_learn: list[Callable[[JobManager, timedelta], None]] = []
+
+
+def ask_first(learn: Callable[[JobManager, timedelta], None]) -> None:
+    """Let `learn` register handlers before the handlers are asked how long their jobs are kept.
+
+    It gets the manager and `HISTORY_RETENTION`.
+    """
+    if learn not in _learn:
+        _learn.append(learn)
+
+
+def site_keepings(manager: JobManager) -> list[Keeping]:
     """Return how long which types are kept: by their handlers, else by `HISTORY_RETENTION`."""
+    for learn in _learn:
+        learn(manager, timedelta(seconds=settings.HISTORY_RETENTION))
     return keepings(
         {name: handler.history_retention for name, handler in registry.handlers().items()},
         history_retention=timedelta(seconds=settings.HISTORY_RETENTION),
@@ -49,7 +63,7 @@ class PurgeHistory(JobHandler):
     def process(self, job: Job) -> dict[str, Any]:
         """Delete batch by batch, so that a stopped or repeated run loses nothing."""
         manager = Job.objects.db_manager(router.db_for_write(Job, instance=job))
-        return {"purged": purge(manager, site_keepings(), stop=lambda: job.claim_lost)}
+        return {"purged": purge(manager, site_keepings(manager), stop=lambda: job.claim_lost)}
 
 
 purge_history = PurgeHistory()

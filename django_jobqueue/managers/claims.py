@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from ..database import ClaimOptions, ClaimRequest
 from ..hints import Hints
@@ -23,6 +25,8 @@ TRACES = ("status", "claim_token", "attempts", "worker", "started_at")
 
 MOST_WAITING_TYPES = 100
 """How many types `waiting_types` tells of at once."""
+
+SOME_PAYLOADS = 10
 
 
 class ClaimTransitions(TransitionManager):
@@ -75,6 +79,17 @@ class ClaimTransitions(TransitionManager):
             return {}
         found = self._database().waiting_types(frozenset(known), queues, MOST_WAITING_TYPES)
         return {name: decode(payload) for name, payload in found}
+
+    def some_payloads(self, job_type: str, queues: Sequence[str] | None = None) -> list[Any]:
+        """Return the payloads of up to `SOME_PAYLOADS` ready jobs of a type, whichever they are.
+
+        None for one that Python cannot read. `queues`: only jobs in these, None for all.
+        """
+        ready = self.on_write_alias().ready().filter(type=job_type).order_by()
+        if queues is not None:
+            ready = ready.filter(queue__in=queues)
+        texts = ready.values_list(Cast("payload", TextField()), flat=True)[:SOME_PAYLOADS]
+        return [decode(text) for text in texts]
 
     def renew(self, claims: Iterable[Claim]) -> set[UUID]:
         """Extend the leases of the claims, each by what it was granted; return the tokens held.

@@ -225,7 +225,9 @@ class OperatorTransitions(TransitionManager):
 
         reaped = self._database().reap(self.on_write_alias().filter(pk__in=ids), request)
         transaction.on_commit(
-            lambda: send_reaped(self.model, reaped), using=self.write_alias, robust=True
+            lambda: send_reaped(self.model, reaped, self.write_alias),
+            using=self.write_alias,
+            robust=True,
         )
         waiting = [job.job_id for job in reaped if not job.failed]
         if waiting:

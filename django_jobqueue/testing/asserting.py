@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Unpack
 
-from ..handlers.base import JobHandler
 from ..managers import JobQuerySet
 from ..models import Job
 from .expectations import Expectation, Expected, described
-from .running import type_of
+from .naming import Named, type_of
 
 MOST_LISTED = 20
 
-JobType = str | JobHandler | None
+JobType = Named | None
 
 
 def enqueued(
@@ -27,8 +26,8 @@ def enqueued(
 ) -> list[Job]:
     """Return the jobs that were enqueued, oldest first.
 
-    `type`: a type or its handler, None for all. `among`: jobs to choose from instead of all rows,
-    such as those of `capture_enqueued`. The other words are those of `Expected`.
+    `type`: a type, its handler or a task, None for all. `among`: jobs to choose from instead of
+    all rows, such as those of `capture_enqueued`. The other words are those of `Expected`.
     """
     expectation = expectation_of(type, expected)
     return [job for job in candidates(among) if not expectation.differences(job)]

@@ -11,11 +11,11 @@ from asgiref.sync import sync_to_async
 from django.db.models import Min, Q
 
 from ..exceptions import JobQueueError
-from ..handlers.base import JobHandler
 from ..models import Job
 from ..states import SettleOutcome
 from .clock import standing_at
-from .running import Bench, JobRun, check_handler, type_of
+from .naming import Named, type_of
+from .running import Bench, JobRun, check_handler
 
 DRAIN_LIMIT = 1000
 
@@ -62,7 +62,7 @@ class DrainOptions(TypedDict, total=False):
     """The arguments of `drain`."""
 
     queues: Sequence[str] | None
-    types: Collection[str | JobHandler] | None
+    types: Collection[Named] | None
     limit: int
     with_retries: bool
     with_scheduled: bool
@@ -72,7 +72,7 @@ class DrainOptions(TypedDict, total=False):
 def drain(
     *,
     queues: Sequence[str] | None = None,
-    types: Collection[str | JobHandler] | None = None,
+    types: Collection[Named] | None = None,
     limit: int = DRAIN_LIMIT,
     with_retries: bool = False,
     with_scheduled: bool = False,

@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from django.db import connections
-from django.db.models import Model
 
 from .. import registry
 from ..enqueueing import EnqueueOptions
@@ -29,6 +28,7 @@ from ..worker.requests import Settled
 from ..worker.running import Running
 from ..worker.settling import Outcomes, conclude, settle_alone
 from .clock import standing_at
+from .naming import Named, ResultLike, TaskLike, id_of, type_of
 from .surroundings import CallersThread, check_open, contained, savepoint
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def is_of_the_test(error: BaseException | None) -> bool:
 
 
 def run_job(
-    job: Job | UUID | JobHandler | str,
+    job: Job | UUID | ResultLike | Named,
     payload: Mapping[str, Any] | None = None,
     *,
     raise_errors: bool = True,
@@ -154,9 +154,9 @@ def run_job(
 ) -> JobRun:
     """Run one attempt of one job, as a worker would, and return what became of it.
 
-    `job`: a job or its id; or a type or its handler, to enqueue a job with `payload` and
-    `options`, those of `enqueue`, and run that. A job that is scheduled, for a retry too, is run
-    at its time: the queue's clock stands there for so long.
+    `job`: a job, its id, or the result of a task; or a type, its handler or a task, to enqueue a
+    job with `payload` and `options`, those of `enqueue`, and run that. A job that is scheduled, for
+    a retry too, is run at its time: the queue's clock stands there for so long.
 
     `raise_errors`: raise what the handler raises, once the row says what became of it. Without,
     look at the answer's `outcome` and `error`.
@@ -164,10 +164,12 @@ def run_job(
     No time limit is enforced, and a closed gate of a provider does not hold the job back. Raises
     NotRunnable for a job that no worker would run, HandlerNotFound for an unknown type.
     """
-    if isinstance(job, JobHandler | str):
+    if isinstance(job, str | JobHandler | TaskLike):
         asked = enqueue(job, payload, options)
     elif payload is not None or options:
-        raise TypeError("run_job() takes a payload and options with a type or a handler only.")
+        raise TypeError(
+            "run_job() takes a payload and options with a type, a handler or a task only."
+        )
     else:
         asked = stored(job)
     check_handler(asked.type)
@@ -183,7 +185,7 @@ def run_job(
 
 
 async def arun_job(
-    job: Job | UUID | JobHandler | str,
+    job: Job | UUID | ResultLike | Named,
     payload: Mapping[str, Any] | None = None,
     *,
     raise_errors: bool = True,
@@ -193,9 +195,7 @@ async def arun_job(
     return await sync_to_async(run_job)(job, payload, raise_errors=raise_errors, **options)
 
 
-def enqueue(
-    job: JobHandler | str, payload: Mapping[str, Any] | None, options: EnqueueOptions
-) -> Job:
+def enqueue(job: Named, payload: Mapping[str, Any] | None, options: EnqueueOptions) -> Job:
     """Enqueue a job to run; NotRunnable if another active one has its dedup key."""
     job_type = type_of(job)
     check_handler(job_type)
@@ -215,13 +215,6 @@ def at_its_time(job: Job) -> AbstractContextManager[None]:
     return standing_at(moment) if moment and moment > Job.objects.now() else nullcontext()
 
 
-def type_of(job: JobHandler | str) -> str:
-    """Return the type that a test names by itself or by its handler."""
-    if not isinstance(job, JobHandler | str):
-        raise TypeError(f"The type is {job!r}; expected a string or a handler.")
-    return job if isinstance(job, str) else job.type
-
-
 def check_handler(job_type: str) -> None:
     """Raise HandlerNotFound for a type that this process cannot run."""
     if registry.get(job_type) is None:
@@ -229,11 +222,9 @@ def check_handler(job_type: str) -> None:
         raise HandlerNotFound(f"No handler is registered for {job_type!r}; known are: {known}.")
 
 
-def stored(job: Job | UUID) -> Job:
-    """Return the row of a job or an id; NotRunnable when there is none."""
-    if not isinstance(job, UUID | Model):
-        raise TypeError(f"run_job() got {job!r}; expected a job, its id, a type or a handler.")
-    job_id = job if isinstance(job, UUID) else job.pk
+def stored(job: Job | UUID | ResultLike) -> Job:
+    """Return the row of a job; NotRunnable when there is none."""
+    job_id = id_of(job)
     found = Job.objects.on_write_alias().filter(pk=job_id).first()
     if found is None:
         raise NotRunnable(f"There is no job {job_id}.")

@@ -7,15 +7,18 @@ from ..schedules.firing import agenda, fire
 from ..schedules.syncing import sync
 from ..signals import send_reaped
 from ..states import Reaped
+from ..task_backend import site
 from .surroundings import contained
 
 
 def run_schedules() -> list[Job]:
     """Fire the schedules that are due, and return the jobs that they made.
 
-    The first call writes what the code declares and notes when each schedule ticks next; calls
-    after that time make jobs. Raises InvalidSchedule for a schedule that cannot be used.
+    The first call writes what the code declares, in the `tasks` modules too, and notes when each
+    schedule ticks next; calls after that time make jobs. Raises InvalidSchedule for a schedule that
+    cannot be used.
     """
+    site.discover_tasks()
     manager = Job.objects
     declarations = declared()
     sync(manager.write_alias, declarations.values())
@@ -33,5 +36,5 @@ def reap() -> list[Reaped]:
     while batch := manager.reap(stuck_threshold(), settings.MAX_ATTEMPTS):
         reaped += batch
     with contained():
-        send_reaped(manager.model, reaped)
+        send_reaped(manager.model, reaped, manager.write_alias)
     return reaped

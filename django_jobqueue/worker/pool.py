@@ -18,6 +18,7 @@ from ..exceptions import SetupError
 from ..logs import get_logger
 from ..models import Job
 from ..states import Decision, SettleOutcome, WorkerMode
+from ..task_backend import site
 from ..throttle import Throttle
 from ..wakeups import Bell, WakeUp
 from .abandonment import Abandonment
@@ -30,6 +31,7 @@ from .exchange import Exchange
 from .execution import Execution
 from .housekeeping import Chore, Housekeeping, Promotion
 from .janitor import Janitor
+from .learner import Learner
 from .listener import Listener, Reception
 from .lookout import Lookout
 from .memory import MemoryLimit
@@ -134,6 +136,9 @@ class Pool:
             slots=max(self.concurrency, 0),
             busy=lambda: self.busy,
         )
+        self._learners = (
+            [Learner(self.manager, self.eligibility, self._learned)] if site.aliases() else []
+        )
         self._housekeeping = Housekeeping(
             self._chores(drain=drain, max_memory=max_memory),
             self.manager.write_alias,
@@ -161,6 +166,7 @@ class Pool:
             if self._started or self._closed:
                 return
             self._started = True
+            site.prepare_worker()
             if not self._slots:
                 warnings.warn(
                     f"The worker has {max(self.concurrency, 0)} slots and runs no jobs.",
@@ -296,6 +302,7 @@ class Pool:
             self._watchdog,
             self._housekeeping,
             self._listener,
+            *self._learners,
             *self._slots,
         ]
 
@@ -305,6 +312,8 @@ class Pool:
         self._listener.shut_down()
         self._housekeeping.shut_down()
         self._renewer.shut_down()
+        for learner in self._learners:
+            learner.shut_down()
         if not self._exchange.shut_down(LAST_STATEMENTS_SECONDS):
             logger.error(
                 "The database did not answer the last statements: %d running jobs, and what was "
@@ -322,6 +331,8 @@ class Pool:
             self._event_loops,
         ):
             thread.join(max(deadline - time.monotonic(), 0.0))
+        for learner in self._learners:
+            learner.join(max(deadline - time.monotonic(), 0.0))
         return len(self._exchange.released)
 
     def _slot(self, seat: Seat, decision: Decision | None = None) -> Slot:
@@ -364,6 +375,11 @@ class Pool:
         self._exchange.hints.forget()
         self._announce()
 
+    def _learned(self) -> None:
+        """Let the idle slots find jobs of types that were unknown, wherever they lie."""
+        self._exchange.hints.forget()
+        self._bell.ring()
+
     def _look(self) -> None:
         """Look for work that came while nobody listened."""
         self._bell.ring()
@@ -379,7 +395,8 @@ class Pool:
         return float("inf")
 
     def _all_idle(self) -> bool:
-        return all(slot.idle for slot in self._slots) and not self._exchange.unwritten()
+        idle = all(slot.idle for slot in self._slots) and not self._exchange.unwritten()
+        return idle and not any(learner.busy for learner in self._learners)
 
     def _say(self, event: PoolEvent) -> None:
         if event not in self._said:

@@ -1,6 +1,6 @@
 """What must be right before a worker starts. Each mistake gets one line with its remedy."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
@@ -13,6 +13,7 @@ from ..conf import CHECK_TAG, DATABASE_CHECK_TAG, settings
 from ..exceptions import SetupError
 from ..logs import get_logger
 from ..models import Job
+from ..task_backend import site
 
 logger = get_logger(__name__)
 
@@ -28,6 +29,8 @@ def preflight(
     """Raise SetupError when a worker with these options cannot run."""
     check_no_transaction()
     check_system()
+    check_task_backends()
+    site.prepare_worker()
     check_health_file(settings.HEALTH_FILE if health_file is None else health_file)
     check_names("--queues", queues)
     check_names("--types", types)
@@ -59,7 +62,18 @@ def check_system(tag: str = CHECK_TAG, databases: Sequence[str] = ()) -> None:
     Those that connect look only at `databases`.
     """
     # None would mean all of them since Django 6.1.
-    for message in checks.run_checks(tags=[tag], databases=list(databases)):
+    heed(checks.run_checks(tags=[tag], databases=list(databases)))
+
+
+def check_task_backends() -> None:
+    """Refuse to start with wrong options of a task backend, which Django checks without our tag."""
+    for alias in site.aliases():
+        heed(site.backend(alias).check())
+
+
+def heed(messages: Iterable[checks.CheckMessage]) -> None:
+    """Raise SetupError for the first error; log the other messages."""
+    for message in messages:
         if message.is_silenced():
             continue
         line = f"{message.msg} {message.hint or ''}".strip()
@@ -87,6 +101,7 @@ def check_names(option: str, names: Collection[str] | None) -> None:
 def check_types(types: Collection[str] | None) -> None:
     """Refuse a type that no handler of this process runs."""
     unknown = sorted(set(types or ()) - set(registry.types()))
+    unknown = [job_type for job_type in unknown if not site.know(job_type)]
     if unknown:
         raise SetupError(
             f"--types names {', '.join(unknown)}, for which no handler is registered. "

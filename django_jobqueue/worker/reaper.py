@@ -190,7 +190,7 @@ class Reaper:
         )
         for job in reaped:
             log_reaped(job)
-        send_reaped(self._manager.model, reaped)
+        send_reaped(self._manager.model, reaped, self._manager.write_alias)
         requeued = [job for job in reaped if not job.failed]
         if requeued:
             self._on_requeued(requeued)

@@ -154,7 +154,7 @@ def test_a_type_may_be_named_by_its_handler():
     job = Job.objects.enqueue("site.chain")
 
     assert enqueued(registry.get("site.chain")) == [job]
-    with pytest.raises(TypeError, match="expected a string or a handler"):
+    with pytest.raises(TypeError, match="expected a string, a handler or a task"):
         enqueued(7)
 
 

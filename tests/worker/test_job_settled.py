@@ -90,6 +90,7 @@ class TestByTheWorker:
             "subject_id": "7",
             "org_id": "acme",
             "last_error": "",
+            "using": "default",
         }
         assert heard.senders == [Job]
 

@@ -1,0 +1,1 @@
+"""An app of a site that uses Django's Tasks."""
