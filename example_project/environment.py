@@ -5,6 +5,7 @@ defaults of the job queue live in the package alone.
 """
 
 import importlib
+import importlib.util
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -201,3 +202,8 @@ def require_psycopg(url: str) -> None:
             f'DATABASE_URL is "{without_password(url)}", and psycopg is not installed; '
             "run pip install -e '.[demo,postgres]' here, or leave DATABASE_URL out for SQLite."
         ) from None
+
+
+def has_tasks_framework() -> bool:
+    """Whether Django's Tasks are here: in Django itself since 6.0, else in a package."""
+    return any(importlib.util.find_spec(name) for name in ("django.tasks", "django_tasks"))

@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "django_jobqueue",
     "example_project",
     "example_project.files",
+    "example_project.texts",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -86,6 +87,12 @@ MAX_UPLOAD_MIB = environment.number("MAX_UPLOAD_MIB", default=20)
 SCAN_SECONDS = environment.number("SCAN_MS", default=2000) / 1000
 
 JOBQUEUE = environment.jobqueue()
+
+# Django's Tasks run on the queue too. Before Django 6.0 they need the package django-tasks: without
+# it everything else works, and the page of texts says what is missing.
+TASKS = {}
+if environment.has_tasks_framework():
+    TASKS = {"default": {"BACKEND": "django_jobqueue.backends.JobQueueBackend", "QUEUES": []}}
 
 OTEL_ENABLED = environment.flag("OTEL_ENABLED", default=False)
 

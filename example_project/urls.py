@@ -5,5 +5,6 @@ from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("texts/", include("example_project.texts.urls")),
     path("", include("example_project.files.urls")),
 ]
