@@ -93,7 +93,7 @@ def test_the_picture_shows_the_changes_of_the_table():
 
 def test_every_method_of_the_manager_that_may_write_is_tried():
     reads = {"write_alias", "on_write_alias", "seconds_until_due", "running_leases", "now", "look"}
-    reads |= {"waiting_types"}
+    reads |= {"waiting_types", "some_payloads"}
     kin_of_enqueue = {"enqueue", "aenqueue", "enqueue_many", "insert"}
     ours = [cls for cls in JobManager.__mro__ if cls.__module__.startswith("django_jobqueue.")]
     public = {
