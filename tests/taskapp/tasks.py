@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from django_jobqueue import RateLimitError
 from tests.taskapp.framework import task
 
 
@@ -65,3 +66,8 @@ def sleep(seconds):
 
 added = add
 """What `add` was called once: its old jobs still find it."""
+
+
+@task
+def limited():
+    raise RateLimitError(retry_after=60)

@@ -5,6 +5,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 from django.utils import timezone
+from opentelemetry import trace
 
 from django_jobqueue.exceptions import InvalidPayload, JobCancelled
 from django_jobqueue.models import Job
@@ -21,6 +22,7 @@ from tests.taskapp.framework import (
     default_task_backend,
     task,
 )
+from tests.worker.test_spans import provide
 
 pytestmark = pytest.mark.django_db
 
@@ -346,3 +348,25 @@ def test_a_module_is_not_asked_to_make_a_name_up(monkeypatch):
         default_task_backend.get_result(str(job.pk))
 
     assert asked == []
+
+
+def test_what_a_rate_limit_puts_off_is_no_attempt():
+    result = tasks.limited.enqueue()
+    drain(raise_errors=False)
+
+    result.refresh()
+    assert result.status == TaskResultStatus.READY
+    assert (result.attempts, result.worker_ids, result.errors) == (0, [], [])
+    assert (result.started_at, result.last_attempted_at) == (None, None)
+    assert stored(result).rate_limit_hits == 1
+
+
+def test_an_attempt_joins_the_trace_of_its_enqueue(monkeypatch):
+    spans = provide(monkeypatch)
+    with trace.get_tracer("site").start_as_current_span("request") as request:
+        result = tasks.add.enqueue(1)
+    drain()
+
+    span = spans.named("job.process tests.taskapp.tasks.add")
+    assert span.context.trace_id == request.get_span_context().trace_id
+    assert span.attributes["job.id"] == result.id

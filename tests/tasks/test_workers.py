@@ -398,3 +398,23 @@ def test_many_types_of_others_do_not_delay_what_is_to_be_learned(task_worker_sit
 
     with task_worker_site().worker("--concurrency", "1"):
         eventually(lambda: result_of(result).is_finished, "it is not learned")
+
+
+def test_a_site_without_time_zones_runs_tasks(site):
+    naive = site(APPS.format(""), TASKS.format('"QUEUES": []'), "USE_TZ = False")
+    enqueue = """
+from datetime import datetime
+from tests.taskapp.tasks import add
+print(add.using(run_after=datetime(2026, 1, 1)).enqueue(1, 2).id)
+"""
+    result_id = naive.manage("shell", "-v", "0", "-c", enqueue).stdout.split()[-1]
+
+    drained(naive)
+
+    look = f"""
+from tests.taskapp.tasks import add
+result = add.get_result("{result_id}")
+print(result.return_value, result.task.run_after, result.finished_at.tzinfo)
+"""
+    said = naive.manage("shell", "-v", "0", "-c", look)
+    assert said.stdout.strip().endswith("3 2026-01-01 00:00:00 None"), said.stderr
