@@ -1,7 +1,8 @@
 """Credentials that are known by their looks, whatever name they stand under.
 
-Every repetition is possessive (`++`), bounded, or begins where no other match can, so that no text
-makes a search look at a character more than a few times.
+Every repetition is possessive (`++`), bounded, or can end in one way only, so that no text makes a
+search look at a character more than a few times. None of a group is possessive, and no group is
+atomic: Python before 3.11.5 matches those wrongly.
 """
 
 import re
@@ -9,7 +10,7 @@ import re
 from .covering import MASK, covered
 
 PEM = re.compile(
-    r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]|-(?!----))*+"
+    r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)[^-]*+(?:-(?!----)[^-]*+)*"
     r"(-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 SCHEME = re.compile(
@@ -45,7 +46,7 @@ LOGIN = re.compile(
 PROGRAM = re.compile(
     r"""(?<![\w-])(?<!\*{8})
     ( (?: (?:mysql|mariadb)[\w-]*+ | (?P<blank>sshpass) ) ["']?,?
-      (?: [ ]++ (?!["']?-p) (?!\S*(?:mysql|mariadb|sshpass)) \S++ )*+
+      (?: [ ]++ (?!["']?-p) (?!\S*(?:mysql|mariadb|sshpass)) \S++ )*
       [ ]++ ["']?-p (?(blank) ["']?,?[ ]?["']? ) )
     ( [^\s"']++ )
     """,

@@ -11,11 +11,16 @@ from typing import NamedTuple
 from . import names
 from .covering import MASK, core, covered
 
-OPENING = r"""(?P<open>[bBrRuUfF]{0,2}+ (?P<quote> (?> \\{1,7}["'] | \"{3} | '{3} | ["'] )))"""
+OPENING = (
+    r"""(?P<open>[bBrRuUfF]{0,2}+ (?P<quote> \\{1,7}["'] | \"{3} | '{3} | "(?!"") | '(?!'') ))"""
+)
 OPENED = re.compile(OPENING, re.VERBOSE)
 ENCLOSED = re.compile(OPENING + r"| [\[({]", re.VERBOSE)
 QUOTED = re.compile(
-    OPENING + r"""(?: (?P=quote){2}(?=\w) | (?!(?P=quote)) (?: \\. | [^\\] | \\ ) )*+ (?P=quote)""",
+    OPENING
+    # Looked at once and then repeated: what is inside is never tried in another way.
+    + r"""(?= (?P<held> (?: (?P=quote){2}(?=\w) | (?!(?P=quote)) (?: \\. | [^\\] | \\ ) )* ) )
+    (?P=held) (?P=quote)""",
     re.VERBOSE | re.DOTALL,
 )
 """What quotes hold may have several lines, and their own sign in it twice, as in SQL."""
@@ -25,9 +30,9 @@ BARE = re.compile(r"\S*+")
 TAIL = re.compile(r"(?=\w)\S++")
 LINE = re.compile(r"[^\r\n]*+")
 OPERATOR = re.compile(r"[ \t]++(?:or|if|else|\|{1,2}|[+%=])[ \t]++(?=\S)")
-MORE_WORDS = re.compile(r"(?:[^\r\n,;]|[,;](?=\S))*+")
+MORE_WORDS = re.compile(r"[^\r\n,;]*+(?:[,;](?=\S)[^\r\n,;]*+)*")
 IN_BRACKETS = re.compile(
-    r""" "(?:[^"\\]|\\.)*+" | '(?:[^'\\]|\\.)*+' | \\. | [\[({] | [\])}] """,
+    r""" "[^"\\]*+(?:\\.[^"\\]*+)*" | '[^'\\]*+(?:\\.[^'\\]*+)*' | \\. | [\[({] | [\])}] """,
     re.VERBOSE | re.DOTALL,
 )
 DEPTH = {"[": 1, "(": 1, "{": 1, "]": -1, ")": -1, "}": -1}

@@ -7,15 +7,15 @@ from . import names, shapes
 from .covering import MASK, core
 from .spans import Spans
 
-# Every repetition is possessive (`++`), bounded, or begins where no other match can, so that no
-# text makes a search look at a character more than a few times.
+# For the repetitions see `shapes`.
 
 NAMED = re.compile(
     r"""(?: (?<![\w.-])(?!(?<=%)[\dA-Fa-f]{2}) | (?<=%[\dA-Fa-f]{2}) )  # not in "%26", but after it
-    (?P<before>(?!--)[\w.-]++[ ](?!--)(?=[\w.-]))?+  # "api key: x" has the name in two words
+    (?: (?P<before>(?!--)[\w.-]++[ ](?!--)(?=[\w.-]))  # "api key: x" has the name in two words
+      | (?!(?!--)[\w.-]++[ ](?!--)(?=[\w.-])) )
     (?P<key>[\w.-]++)
     (?P<after>
-        (?:\[\w{0,9}\])?+                  # an index
+        (?:\[\w{0,9}\]|(?!\[\w{0,9}\]))   # an index
         (?:\\{0,7}["']|%(?:25)?2[27])?     # the end of a quoted key, perhaps encoded for a URL
         [\])]?                             # d["key"]=, PostgreSQL's "Key (x)=(y)"
     )
@@ -50,7 +50,8 @@ FIELD = re.compile(
 """`{"name": "password", "value": "x"}` and `<input name="password" value="x">`."""
 
 ELEMENT = re.compile(
-    r"""(<(?:[\w.-]++:)?+(?P<key>[\w.-]++)(?:\s[^<>]*+)?>(?:<!\[CDATA\[)?+)
+    r"""(<(?:[\w.-]++:|(?![\w.-]++:))(?P<key>[\w.-]++)(?:\s[^<>]*+)?>
+    (?:<!\[CDATA\[|(?!<!\[CDATA\[)))
     (?P<value>(?!=)[^<]++)(?=</)""",
     re.VERBOSE,
 )
