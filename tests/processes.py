@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from django.db import connections
+from django.db import connections, transaction
 
 from tests import databases
 from tests.throwaway_postgres import free_port
@@ -163,6 +163,17 @@ class Worker:
 
     def send(self, number):
         self.process.send_signal(number)
+
+    def halt(self):
+        """Stop the process, and not in the middle of a write, whose lock SQLite would keep."""
+        with transaction.atomic():
+            self.send(signal.SIGSTOP)
+            eventually(self._is_halted, "the process does not stop")
+
+    def _is_halted(self):
+        state = Path(f"/proc/{self.pid}/stat")
+        # The state follows the name, which stands in brackets.
+        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "T"
 
     def terminate(self):
         self.send(signal.SIGTERM)

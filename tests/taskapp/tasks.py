@@ -69,5 +69,5 @@ added = add
 
 
 @task
-def limited():
+def throttled():
     raise RateLimitError(retry_after=60)

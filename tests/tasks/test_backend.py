@@ -351,7 +351,7 @@ def test_a_module_is_not_asked_to_make_a_name_up(monkeypatch):
 
 
 def test_what_a_rate_limit_puts_off_is_no_attempt():
-    result = tasks.limited.enqueue()
+    result = tasks.throttled.enqueue()
     drain(raise_errors=False)
 
     result.refresh()

@@ -90,7 +90,7 @@ class TestALostClaim:
         job = Job.objects.enqueue("test.meet", meeting.payload)
         with site(LEASE_CAP=LEASE_SECONDS, REAPER_ENABLED=False).worker() as worker:
             late = meeting.guest()
-            worker.send(signal.SIGSTOP)
+            worker.halt()
             reap(job)
             pools().start()
             guest = meeting.guest()
