@@ -9,12 +9,13 @@ from uuid import UUID
 from django.apps import apps
 from django.db import connections, models
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
-from django.db.models.functions import Coalesce, Least
+from django.db.models.functions import Cast, Coalesce, Least
 from django.db.models.lookups import GreaterThan
 
 from .database import Tables
 from .database.clock import database_clock
 from .database.expressions import Seconds
+from .jsonvalues import decode
 from .states import (
     ACTIVE_STATUSES,
     COUNT_LIMIT,
@@ -85,6 +86,11 @@ class JobQuerySet(models.QuerySet["Job"]):
     def deletable(self) -> Self:
         """Jobs that nobody runs."""
         return self.exclude(status=JobStatus.RUNNING)
+
+    def payloads(self, limit: int) -> list[Any]:
+        """Return the payloads of up to `limit` of the jobs, None for one Python cannot read."""
+        texts = self.values_list(Cast("payload", models.TextField()), flat=True)[:limit]
+        return [decode(text) for text in texts]
 
     def count_up_to(self, limit: int = COUNT_LIMIT) -> int:
         """Return how many there are, but count no further than `limit`."""

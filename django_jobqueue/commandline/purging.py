@@ -42,10 +42,7 @@ def run(context: Context, arguments: dict[str, Any]) -> None:
 
 
 def nightly(manager: JobManager) -> list[Keeping]:
-    """Return what the nightly purge keeps; Refused when not every handler could be asked.
-
-    A worker knows the site's tasks. This process does not, before it is told to look.
-    """
+    """Return what the nightly purge keeps; Refused when not every handler could be asked."""
     for failure in (*discovery.failures(), *site.discover_tasks()):
         raise Refused(
             f"The module {failure.module} could not be imported: {failure.error}. How long the "

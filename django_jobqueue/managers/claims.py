@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
-from django.db.models import TextField
-from django.db.models.functions import Cast
 
 from ..database import ClaimOptions, ClaimRequest
 from ..hints import Hints
@@ -88,8 +86,7 @@ class ClaimTransitions(TransitionManager):
         ready = self.on_write_alias().ready().filter(type=job_type).order_by()
         if queues is not None:
             ready = ready.filter(queue__in=queues)
-        texts = ready.values_list(Cast("payload", TextField()), flat=True)[:SOME_PAYLOADS]
-        return [decode(text) for text in texts]
+        return ready.payloads(SOME_PAYLOADS)
 
     def renew(self, claims: Iterable[Claim]) -> set[UUID]:
         """Extend the leases of the claims, each by what it was granted; return the tokens held.

@@ -3,14 +3,10 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from django.db.models import TextField
-from django.db.models.functions import Cast
-
 from .. import registry
 from ..blame import told
 from ..discovery import FailedImport, modules_of_apps
 from ..exceptions import TaskNotFound
-from ..jsonvalues import decode
 from ..logs import get_logger
 from ..managers import JobManager
 from .api import Task
@@ -101,8 +97,7 @@ def learn_kept(manager: JobManager, history_retention: timedelta) -> None:
     for path in old.values_list("type", flat=True).distinct():
         if app_of(path.rpartition(".")[0]) is None:
             continue
-        one = old.filter(type=path).values_list(Cast("payload", TextField()), flat=True)[:1]
-        if any(is_call(decode(payload)) for payload in one):
+        if any(map(is_call, old.filter(type=path).payloads(1))):
             know(path)
 
 

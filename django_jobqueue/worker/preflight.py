@@ -30,7 +30,6 @@ def preflight(
     check_no_transaction()
     check_system()
     check_task_backends()
-    site.prepare_worker()
     check_health_file(settings.HEALTH_FILE if health_file is None else health_file)
     check_names("--queues", queues)
     check_names("--types", types)
